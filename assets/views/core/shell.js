@@ -57,7 +57,8 @@ export class View {
  * What looks at what the address names.
  * @template {object} State
  * @template {Record<string, any>} Parts
- * @extends {View<any>}
+ * @template [Data=any]
+ * @extends {View<Data>}
  */
 export class Shell extends View {
   /** @type {Parts} */

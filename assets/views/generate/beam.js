@@ -1,25 +1,46 @@
 // Beam search as a tree: every hypothesis that was considered, what was pruned and why, and the path that greedy takes through it. It is ours as the tree is.
 import { counted } from "../core/format.js";
-import { make } from "../core/dom.js";
+import { make, pencil } from "../core/dom.js";
 import { idsOf, joined, lineOf, nats, points, searchOf, TreePicture, why } from "./beam_tree.js";
 import { Coming } from "./streams.js";
 import { colourOf } from "./text.js";
 
+/**
+ * @typedef {import("./generate.js").Page} Page
+ * @typedef {import("./beam_tree.js").Answer} Answer
+ * @typedef {import("./beam_tree.js").Hypothesis} Hypothesis
+ * @typedef {import("./beam_tree.js").Search} Search
+ * @typedef {import("../core/payload.js").NamedArray} NamedArray
+ */
+
 const PACE = 900; // ms from step to step
 const LONG = 600; // ms after which a search that was shown makes room for the one that is awaited
 
+/**
+ * @param {HTMLElement} room
+ * @param {Page} page
+ */
 export function mount(room, page) {
   return new Beam(room, page);
 }
 
 class Beam {
-  /** @type {Coming} the search that is asked for */
+  /** @type {Coming<Answer>} the search that is asked for */
   run;
+  /** @type {Search | null} */
+  search = null;
+  /** @type {string} the search that is asked for, in words */
+  asked;
+  /** @type {string} what is drawn, in words */
+  drawn;
 
+  /**
+   * @param {HTMLElement} room
+   * @param {Page} page
+   */
   constructor(room, page) {
     this.page = page;
     this.room = room;
-    this.search = null;
     this.tree = new TreePicture(page, { pick: (node) => this.pick(node), hover: (node) => this.hover(node) }, (node) =>
       face(page, node),
     );
@@ -44,6 +65,10 @@ class Beam {
 
   makeLegend() {
     const legend = make("p", "beam-legend");
+    /**
+     * @param {string} name
+     * @param {string} text
+     */
     const part = (name, text) => {
       const one = make("span", "beam-key");
       one.append(make("i", `beam-sign ${name}`), text);
@@ -76,15 +101,19 @@ class Beam {
     this.run.begin();
   }
 
-  /** What is here of the search, which may be nothing. */
+  /**
+   * What is here of the search, which may be nothing.
+   * @param {Coming<Answer>} run
+   */
   take(run) {
     clearTimeout(this.long);
     const { found, query } = run;
     if (!found) return this.clear("Stopped before its first step.");
+    /** @type {Search["state"]} */
     const state = found.whole ? "whole" : run.isActive ? "going" : "stopped";
     if (state === "stopped" && run.parts) this.page.tell(this.stopped(found));
     if (state === "whole" && run.parts > 1) this.page.tell(found.over);
-    this.search = { ...searchOf(found), penalty: query.wanted.penalty, query, state };
+    this.search = { ...searchOf(found), penalty: wantedOf(query).penalty, query, state };
     this.sentence.textContent = "";
     this.early.hidden = true;
     this.holder.hidden = false;
@@ -92,7 +121,10 @@ class Beam {
     this.show();
   }
 
-  /** Nothing is shown of a search but a sentence. */
+  /**
+   * Nothing is shown of a search but a sentence.
+   * @param {string} sentence
+   */
   clear(sentence) {
     this.search = null;
     this.holder.hidden = true;
@@ -101,6 +133,7 @@ class Beam {
     this.showAct(this.first);
   }
 
+  /** @param {Error} error */
   fail(error) {
     clearTimeout(this.long);
     if (this.run.found) return this.take(this.run);
@@ -108,14 +141,21 @@ class Beam {
     this.first.hidden = true;
   }
 
-  /** A button that stops the search, or has it go on. */
+  /**
+   * A button that stops the search, or has it go on.
+   * @param {string} name
+   */
   act(name) {
     const button = make("button", `beam-act ${name}`);
     button.type = "button";
-    button.addEventListener("click", ({ detail }) => detail < 2 && (this.run.isActive ? this.run.stop() : this.goOn()));
+    button.addEventListener(
+      "click",
+      (/** @type {MouseEvent} */ { detail }) => detail < 2 && (this.run.isActive ? this.run.stop() : this.goOn()),
+    );
     return button;
   }
 
+  /** @param {HTMLButtonElement} button */
   showAct(button) {
     const { run, page } = this;
     button.hidden = !run || page.alone || Boolean(run.found?.whole);
@@ -142,11 +182,16 @@ class Beam {
   /** How many steps are shown; all where the address names none that is there. */
   get at() {
     const { beam_step: step } = this.page.state;
-    return Number.isInteger(step) && step >= 1 && step < this.search.columns ? step : this.search.columns;
+    return Number.isInteger(step) && step >= 1 && step < this.here.columns ? step : this.here.columns;
+  }
+
+  /** The search, where one is shown. */
+  get here() {
+    return /** @type {Search} */ (this.search);
   }
 
   get picked() {
-    const node = this.search.keys.get(this.page.state.beam_node);
+    const node = this.here.keys.get(this.page.state.beam_node);
     return node && node.step < this.at ? node : null;
   }
 
@@ -162,9 +207,11 @@ class Beam {
     this.showTransport();
     const last = this.at >= search.columns;
     this.said.textContent = last ? this.summary() : "";
-    const focused = this.room.getRootNode().activeElement;
+    const focused = /** @type {ShadowRoot | Document} */ (this.room.getRootNode()).activeElement;
     const place =
-      focused && this.below.contains(focused) ? [...this.below.querySelectorAll("button")].indexOf(focused) : -1;
+      focused && this.below.contains(focused)
+        ? [...this.below.querySelectorAll("button")].indexOf(/** @type {HTMLButtonElement} */ (focused))
+        : -1;
     const [left, right] = [make("div", "beam-left"), make("div", "beam-right")];
     const node = this.picked ?? (last && search.state !== "going" ? (search.best[0] ?? search.leading) : null);
     if (last && search.state === "whole") left.append(comparison(page, search));
@@ -175,7 +222,8 @@ class Beam {
   }
 
   summary() {
-    const { nodes, over, state } = this.search;
+    const { nodes, over, state } = this.here;
+    /** @param {string} state */
     const count = (state) => nodes.filter((node) => node.state === state).length.toLocaleString("en");
     const considered = `${nodes.length.toLocaleString("en")} hypotheses were considered: ${count("kept")} kept, ${count("finished")} finished, ${count("pruned")} pruned.`;
     if (state === "stopped") return `${considered} Whether greedy missed the best is known once the search is over.`;
@@ -184,26 +232,33 @@ class Beam {
 
   /** In a few words, until all of it is here; where the search is over and the greedy text beside it is not, its steps are fewer. */
   progress() {
-    const { state, steps, count, room } = this.search;
-    if (state === "stopped") return this.stopped(this.search);
+    const { state, steps, count, room } = this.here;
+    if (state === "stopped") return this.stopped(this.here);
     if (state === "whole") return "";
     return steps < count ? "The search is over, greedy goes on …" : `Searching, at most ${counted(room, "step")} …`;
   }
 
+  /** @param {Pick<Answer, "count" | "room"> & { found: unknown[] }} search */
   stopped({ count, room, found }) {
     const whole = found.length < count ? ` The search itself was over after ${found.length}.` : "";
     return this.run.why || `Stopped after ${count} of ${counted(room, "step")}.${whole}`;
   }
 
+  /** @param {Hypothesis} node */
   pick(node) {
     this.page.go({ beam_node: node === this.picked ? null : node.key });
   }
 
+  /** @param {Hypothesis | null} node */
   hover(node) {
     if (node) this.page.tip(node.text.trim(), `log p ${nats(node.log)} · score ${points(node.score)}`);
     else this.page.tip(null);
   }
 
+  /**
+   * @param {Hypothesis} node
+   * @param {boolean} on
+   */
   write(node, on) {
     const { data, branch } = this.page;
     branch
@@ -215,6 +270,11 @@ class Beam {
 
   transport() {
     const bar = make("div", "beam-bar");
+    /**
+     * @param {string} sign
+     * @param {string} name
+     * @param {(event: MouseEvent) => unknown} work
+     */
     const act = (sign, name, work) => {
       const button = make("button", "turn", sign);
       button.type = "button";
@@ -238,7 +298,7 @@ class Beam {
   }
 
   showTransport() {
-    const { columns } = this.search;
+    const { columns } = this.here;
     this.now.textContent = this.progress();
     this.slider.max = columns;
     this.slider.value = this.at;
@@ -251,16 +311,17 @@ class Beam {
     this.showAct(this.going);
   }
 
+  /** @param {number} at */
   go(at, playing = false) {
     if (!playing) this.pause();
-    const { columns } = this.search;
+    const { columns } = this.here;
     const to = Math.max(1, Math.min(columns, at));
     this.page.go({ beam_step: to === columns ? null : to });
     this.tree.follow(to - 1);
   }
 
   start() {
-    const { columns } = this.search;
+    const { columns } = this.here;
     this.timer = setInterval(() => {
       if (this.at + 1 >= columns) this.pause();
       this.go(this.at + 1, true);
@@ -276,6 +337,7 @@ class Beam {
 
   // --- keyboard, take away -------------------------------------------------------------------------------------------------
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!this.search || !by) return;
@@ -288,12 +350,14 @@ class Beam {
     const query = search?.query ?? { ask: "beam", wanted: page.data.beam };
     const [best] = search?.best ?? [];
     const steps = search && search.state !== "whole" ? search.count : null;
-    const sentence = best
-      ? `best: “${best.text.trim()}”, log p ${nats(best.log)}, score ${points(best.score)}; greedy: log p ${nats(search.greedy.at(-1).log)}, score ${points(search.greedy.at(-1).score)}`
-      : "";
-    const { beams, penalty } = query.wanted;
+    const greedy = search?.greedy.at(-1);
+    const sentence =
+      best && greedy
+        ? `best: “${best.text.trim()}”, log p ${nats(best.log)}, score ${points(best.score)}; greedy: log p ${nats(greedy.log)}, score ${points(greedy.score)}`
+        : "";
+    const { beams, penalty } = wantedOf(query);
     const tab = { ...query, ...(steps && { steps }) };
-    const where = `${counted(beams, "beam")}, length penalty ${penalty}${steps ? `, after ${steps} of at most ${counted(search.room, "step")}` : ""}`;
+    const where = `${counted(beams, "beam")}, length penalty ${penalty}${steps ? `, after ${steps} of at most ${counted(this.here.room, "step")}` : ""}`;
     return {
       where,
       sentence,
@@ -302,7 +366,10 @@ class Beam {
     };
   }
 
-  /** For a picture: the tree as wide as it is, and nothing that can only be clicked. */
+  /**
+   * For a picture: the tree as wide as it is, and nothing that can only be clicked.
+   * @param {boolean} on
+   */
   unfold(on) {
     const { element } = this.page;
     const wide = this.tree.ground.offsetWidth;
@@ -312,14 +379,24 @@ class Beam {
   }
 }
 
+/** @param {import("./streams.js").Asked} query */
+const wantedOf = (query) => /** @type {import("./generate.js").Wanted} */ (query.wanted);
+
 const THUMB = 64; // CSS pixels of a small picture
 
-/** What is searched for. */
+/**
+ * What is searched for.
+ * @param {Page} page
+ */
 function noun(page) {
   return page.data.grid ? "picture" : "text";
 }
 
-/** A token, or of a picture the colour of a pixel. */
+/**
+ * A token, or of a picture the colour of a pixel.
+ * @param {Page} page
+ * @param {{ id: number, piece: string, given?: boolean }} token
+ */
 function face(page, { id, piece, given }) {
   const token = make("bdi", `tok${given ? " given" : ""}`);
   if (page.data.grid && id < page.data.vocab) {
@@ -331,7 +408,13 @@ function face(page, { id, piece, given }) {
   return token;
 }
 
-/** Tokens one behind the other, each with its log-probability below; the first `shared` are those of both paths. */
+/**
+ * Tokens one behind the other, each with its log-probability below; the first `shared` are those of both paths.
+ * @param {Page} page
+ * @param {Hypothesis[]} line
+ * @param {number} shared
+ * @param {Hypothesis | null} dear
+ */
 function chain(page, line, shared, dear) {
   const row = make("div", "beam-chain");
   line.forEach((node, i) => {
@@ -343,7 +426,14 @@ function chain(page, line, shared, dear) {
   return row;
 }
 
-/** What was found when `at` steps were done: the n best, or before the end what was finished so far and the most probable that goes on. */
+/**
+ * What was found when `at` steps were done: the n best, or before the end what was finished so far and the most probable that goes on.
+ * @param {Page} page
+ * @param {Search} search
+ * @param {number} at
+ * @param {Hypothesis | null} picked
+ * @param {(node: Hypothesis) => void} pick
+ */
 function foundList(page, search, at, picked, pick) {
   const last = at >= search.columns;
   const over = last && search.state === "whole";
@@ -372,12 +462,19 @@ function foundList(page, search, at, picked, pick) {
   shown.forEach((node, i) => list.append(entry(page, node, String(i + 1), node === picked, pick)));
   if (!shown.length) list.append(make("p", "sentence", `No ${noun(page)} is finished yet.`));
   if (!last) return list;
-  const [going, greedy] = [over ? null : search.leading, search.greedy.at(-1)];
+  const [going, greedy] = [over ? null : search.leading, search.greedy[search.greedy.length - 1]];
   if (going) list.append(entry(page, going, "going", going === picked, pick));
   list.append(entry(page, greedy, "greedy", greedy === picked, pick));
   return list;
 }
 
+/**
+ * @param {Page} page
+ * @param {Hypothesis} node
+ * @param {string} name
+ * @param {boolean} isPicked
+ * @param {(node: Hypothesis) => void} pick
+ */
 function entry(page, node, name, isPicked, pick) {
   const row = make("button", `beam-row${name === "greedy" ? " of-greedy" : ""}`);
   row.type = "button";
@@ -394,13 +491,17 @@ function entry(page, node, name, isPicked, pick) {
   return row;
 }
 
-/** The picture so far: what was given, and the pixels of a hypothesis. */
+/**
+ * The picture so far: what was given, and the pixels of a hypothesis.
+ * @param {Page} page
+ * @param {number[]} ids
+ */
 function thumb(page, ids) {
-  const { rows, columns } = page.data.grid;
+  const { rows, columns } = /** @type {import("./generate.js").Pixels} */ (page.data.grid);
   const canvas = make("canvas", "beam-thumb");
   Object.assign(canvas, { width: columns, height: rows });
   Object.assign(canvas.style, { width: `${THUMB}px`, height: `${(THUMB * rows) / columns}px` });
-  const context = canvas.getContext("2d");
+  const context = pencil(canvas);
   const given = page.data.prompt.ids.slice(1);
   [...given, ...ids].forEach((id, i) => {
     context.fillStyle = colourOf(page.data, id);
@@ -409,7 +510,11 @@ function thumb(page, ids) {
   return canvas;
 }
 
-/** Greedy and the best, token by token, with the sentences that compare them. */
+/**
+ * Greedy and the best, token by token, with the sentences that compare them.
+ * @param {Page} page
+ * @param {Search} search
+ */
 function comparison(page, search) {
   const place = make("section", "beam-why");
   const [best] = search.best;
@@ -422,21 +527,24 @@ function comparison(page, search) {
       "",
       fork < 0
         ? "Greedy and the search agree"
-        : best.score >= greedy.at(-1).score
+        : best.score >= greedy[greedy.length - 1].score
           ? "Why greedy missed it"
           : "Here greedy is ahead",
     ),
   );
   for (const sentence of search.told) place.append(make("p", "", sentence));
   const rows = make("div", "beam-paths");
-  for (const [name, path] of fork < 0
-    ? [["both", line]]
-    : [
-        ["best", line],
-        ["greedy", greedy],
-      ]) {
+  /** @type {[name: string, path: Hypothesis[]][]} */
+  const paths =
+    fork < 0
+      ? [["both", line]]
+      : [
+          ["best", line],
+          ["greedy", greedy],
+        ];
+  for (const [name, path] of paths) {
     const dear = name !== "greedy" ? null : path.slice(fork).reduce((low, node) => (node.own < low.own ? node : low));
-    const sum = make("span", "beam-sum", `log p ${nats(path.at(-1).log)}`);
+    const sum = make("span", "beam-sum", `log p ${nats(path[path.length - 1].log)}`);
     const row = make("div", `beam-path of-${name}`);
     row.append(make("span", "beam-name", name), chain(page, path, Math.max(0, fork), dear), sum);
     rows.append(row);
@@ -445,7 +553,13 @@ function comparison(page, search) {
   return place;
 }
 
-/** One hypothesis: `act(node, on)` puts it into the tab Write. */
+/**
+ * One hypothesis: `act(node, on)` puts it into the tab Write.
+ * @param {Page} page
+ * @param {Search} search
+ * @param {Hypothesis} node
+ * @param {(node: Hypothesis, on: boolean) => void} act
+ */
 function details(page, search, node, act) {
   const place = make("section", "beam-details");
   const title = make(
@@ -473,11 +587,19 @@ function details(page, search, node, act) {
   return place;
 }
 
+/**
+ * @param {Search} search
+ * @param {Hypothesis} node
+ */
 function arithmetic(search, node) {
   const list = make("dl", "beam-sums");
   const { length } = lineOf(node);
   const penalty = search.penalty;
   const power = penalty === 1 ? `${length}` : `${length}^${penalty}`.replace("-", "−");
+  /**
+   * @param {string} name
+   * @param {string} value
+   */
   const put = (name, value) => list.append(make("dt", "", name), make("dd", "", value));
   put("log-probability, the sum", `${nats(node.log)} nats`);
   put("score", `${nats(node.log)} ÷ ${power} = ${points(node.score)}`);
@@ -485,6 +607,11 @@ function arithmetic(search, node) {
   return list;
 }
 
+/**
+ * @param {string} name
+ * @param {string} kind
+ * @param {() => unknown} work
+ */
 function button(name, kind, work, refused = "") {
   const made = make("button", `beam-button ${kind}`, name);
   made.type = "button";

@@ -1,10 +1,24 @@
 // The KV cache made visible: a grid with blocks and heads down and positions across, where a cell is the key (above) and the value (below) of one head at one
 // position, and what is read for each token with the cache and without it. It is ours because columns come while a text is written, thousands of cells on a canvas.
-import { make } from "../core/dom.js";
+import { make, pencil } from "../core/dom.js";
 import { counted, number } from "../core/format.js";
 import { colour, css, ramp, step, STEPS } from "../core/palette.js";
 import { inside } from "../core/place.js";
 
+/**
+ * @typedef {import("./generate.js").Page} Page
+ * @typedef {import("../core/payload.js").NamedArray} NamedArray
+ * @typedef {import("../core/store.js").Answers["cache"] & { pieces: string[], given: number, layers: number, heads: number, cell: number, queries: number,
+ *   width: number, number: number, dtype: string, cross: { heads: number, cell: number } | null, source: string[], cached: number, again: number }} Found
+ * @typedef {{ title: string, k: NamedArray, v: NamedArray, pieces: string[], layers: number, heads: number, cell: number }} Grid
+ * @typedef {{ layer: number, head: number, position: number }} Place
+ * @typedef {Place & { piece: string, k: number, v: number, what: Grid }} Cell
+ */
+
+/**
+ * @param {HTMLElement} room
+ * @param {Page} page
+ */
 export function mount(room, page) {
   return new Cache(room, page);
 }
@@ -15,9 +29,14 @@ class Cache {
   /** @type {CacheGrid} what a decoder keeps of its source */
   cross;
 
+  /**
+   * @param {HTMLElement} room
+   * @param {Page} page
+   */
   constructor(room, page) {
     this.page = page;
     this.room = room;
+    /** @type {Found | null} */
     this.found = null;
     this.build();
   }
@@ -76,13 +95,17 @@ class Cache {
     this.ask(name, begun);
   }
 
+  /**
+   * @param {string} name
+   * @param {number[]} begun
+   */
   async ask(name, begun) {
     const { page } = this;
     this.waiting = this.named = name;
-    const query = { ask: "cache", begun };
+    const query = { ask: /** @type {const} */ ("cache"), begun };
     try {
       const found = await (page.run.active ? page.inquire(query) : page.request(query));
-      if (this.named === name) this.found = found;
+      if (this.named === name) this.found = /** @type {Found} */ (found);
       this.sentence.textContent = "";
     } catch (error) {
       if (this.named === name) this.found = null;
@@ -96,7 +119,7 @@ class Cache {
 
   get isOver() {
     const { tree, data } = this.page;
-    const { stop } = tree.nodes.get(tree.shown);
+    const { stop } = tree.node(tree.shown);
     return Boolean(tree.shown ? stop && ["end", "context", "picture"].includes(stop.kind) : data.full);
   }
 
@@ -109,9 +132,14 @@ class Cache {
 
   // --- drawing -------------------------------------------------------------------------------------------------------------
 
+  /** The cache, where there is one. */
+  get here() {
+    return /** @type {Found} */ (this.found);
+  }
+
   /** How many tokens behind the prompt have been read. */
   get steps() {
-    return this.found.pieces.length - this.found.given;
+    return this.here.pieces.length - this.here.given;
   }
 
   get at() {
@@ -120,7 +148,7 @@ class Cache {
   }
 
   get shown() {
-    return this.found.given + this.at;
+    return this.here.given + this.at;
   }
 
   draw() {
@@ -164,7 +192,7 @@ class Cache {
   }
 
   showSums() {
-    const { layers, heads, queries, width, number: size, cell, dtype, cross, source } = this.found;
+    const { layers, heads, queries, width, number: size, cell, dtype, cross, source } = this.here;
     const { shown } = this;
     const own = layers * heads * shown * cell;
     const rows = [
@@ -198,6 +226,10 @@ class Cache {
 
   showLegend() {
     const { ends } = this.grid;
+    /**
+     * @param {string} role
+     * @param {string} text
+     */
     const part = (role, text) => {
       const one = make("span", "");
       const bar = make("i", "cache-ramp");
@@ -214,6 +246,7 @@ class Cache {
     );
   }
 
+  /** @param {Cell | null} cell */
   look(cell) {
     this.said.textContent = cell
       ? saidOf(cell)
@@ -222,11 +255,13 @@ class Cache {
 
   // --- keyboard, take away -------------------------------------------------------------------------------------------------
 
+  /** @param {number} at */
   go(at) {
     const to = Math.max(0, Math.min(this.steps, at));
     this.page.go({ cache_step: to === this.steps ? null : to });
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!this.found || !by) return;
@@ -247,7 +282,10 @@ class Cache {
     };
   }
 
-  /** For a picture: the grids as wide as they are, and nothing that can only be clicked. */
+  /**
+   * For a picture: the grids as wide as they are, and nothing that can only be clicked.
+   * @param {boolean} on
+   */
   unfold(on) {
     const { element } = this.page;
     const wide = this.grid.names.offsetWidth + this.grid.frame.offsetWidth;
@@ -266,6 +304,14 @@ const BUNCH = 32; // positions for which the width of a cell stays as it is
 
 /** `look(cell | null)` is told what the pointer or the arrow keys stand on. */
 class CacheGrid {
+  /** @type {Grid} */
+  what;
+  /** @type {number} positions that are there */
+  shown;
+  /** @type {number} the first of them that is new */
+  fresh;
+  /** @type {Place | null} */
+  cell;
   /** @type {number} CSS pixels of a position */
   across;
   /** @type {number} CSS pixels of a head */
@@ -273,6 +319,10 @@ class CacheGrid {
   /** @type {{ k: number, v: number }} the longest of what is there */
   ends;
 
+  /**
+   * @param {Page} page
+   * @param {(cell: Cell | null) => void} look
+   */
   constructor(page, look) {
     this.page = page;
     this.look = look;
@@ -290,13 +340,18 @@ class CacheGrid {
     this.under = make("div", "cache-under");
     this.scroller.append(this.axis, this.frame, this.under);
     this.element.append(this.names, this.scroller);
-    this.canvas.addEventListener("pointermove", (event) => this.point(this.at(event)));
+    this.canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => this.point(this.at(event)));
     this.canvas.addEventListener("pointerleave", () => this.point(null));
     this.canvas.addEventListener("blur", () => this.point(null));
-    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
   }
 
-  /** `what` = {title, k, v, pieces, heads, layers}; the first `shown` positions are there, those from `fresh` on are new. */
+  /**
+   * `what` = {title, k, v, pieces, heads, layers}; the first `shown` positions are there, those from `fresh` on are new.
+   * @param {Grid} what
+   * @param {number} shown
+   * @param {number} fresh
+   */
   draw(what, shown, fresh) {
     this.what = what;
     this.shown = shown;
@@ -315,6 +370,10 @@ class CacheGrid {
     if (this.cell && this.cell.position >= shown) this.point(null);
   }
 
+  /**
+   * @param {number} layer
+   * @param {number} head
+   */
   top(layer, head) {
     return layer * (this.what.heads * this.down + GAP) + head * this.down;
   }
@@ -326,7 +385,7 @@ class CacheGrid {
     const dpr = window.devicePixelRatio || 1;
     Object.assign(canvas, { width: Math.round(width * dpr), height: Math.round(height * dpr) });
     Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-    const context = canvas.getContext("2d");
+    const context = pencil(canvas);
     context.scale(dpr, dpr);
     const tables = { k: colours(canvas, "key"), v: colours(canvas, "value") };
     this.ends = { k: most(what.k.data), v: most(what.v.data) };
@@ -353,6 +412,12 @@ class CacheGrid {
     if (fresh < shown) this.frameNew(context, fresh * across, (shown - fresh) * across - between, height);
   }
 
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} left
+   * @param {number} width
+   * @param {number} height
+   */
   frameNew(context, left, width, height) {
     context.strokeStyle = colour(this.canvas, "attention");
     context.lineWidth = 2;
@@ -376,12 +441,19 @@ class CacheGrid {
     );
   }
 
-  /** Rows below the grid, a position as wide as there: [{name, canvas}]. */
+  /**
+   * Rows below the grid, a position as wide as there: [{name, canvas}].
+   * @param {{ name: string, canvas: HTMLCanvasElement }[]} strips
+   */
   below(strips) {
     this.under.replaceChildren(...strips.map(({ canvas }) => canvas));
     this.names.append(...strips.map(({ name }) => make("div", "cache-strip-name", name)));
   }
 
+  /**
+   * @param {string} piece
+   * @param {number} i
+   */
   over(piece, i) {
     const label = make("bdi", i >= this.shown ? "is-later" : i >= this.fresh ? "is-new" : "", piece);
     label.style.left = `${(i + 0.5) * this.across}px`;
@@ -390,6 +462,7 @@ class CacheGrid {
 
   // --- pointer and keyboard ------------------------------------------------------------------------------------------------
 
+  /** @param {MouseEvent} event */
   at(event) {
     const { x, y } = inside(event, this.canvas);
     const position = Math.floor(x / this.across);
@@ -399,6 +472,7 @@ class CacheGrid {
     return position >= 0 && position < this.shown && head >= 0 && head < heads ? { layer, head, position } : null;
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const [across, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[
       event.key
@@ -416,6 +490,7 @@ class CacheGrid {
       this.scroller.scrollLeft = x - 60;
   }
 
+  /** @param {Place | null} cell */
   point(cell) {
     this.cell = cell;
     this.mark.hidden = !cell;
@@ -438,32 +513,50 @@ class CacheGrid {
   }
 }
 
-/** A cell in words. */
+/**
+ * A cell in words.
+ * @param {Cell} cell
+ */
 function saidOf({ layer, head, position, piece, k, v, what }) {
   return `block ${layer + 1}, head ${head + 1}, position ${position + 1} “${piece}”: |k| ${number(k)}, |v| ${number(v)}, ${what.cell} bytes`;
 }
 
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {string} role
+ */
 function colours(canvas, role) {
   const table = ramp(canvas, role, "unit");
   return Array.from({ length: STEPS }, (_, i) => css(table[i]));
 }
 
+/** @param {Float32Array} data */
 function most(data) {
   return data.reduce((high, value) => Math.max(high, value), 0) || 1;
 }
 
 const HIGH = 15; // CSS pixels
 
-/** {strips, counts} once `at` tokens behind the prompt are read: a strip of positions for each of the two ways, and both in numbers. */
+/**
+ * {strips, counts} once `at` tokens behind the prompt are read: a strip of positions for each of the two ways, and both in numbers.
+ * @param {Page} page
+ * @param {Found} found
+ * @param {number} at
+ * @param {number} across
+ */
 function readAnew(page, found, at, across) {
   const shown = found.given + at;
   const fresh = at ? 1 : found.given;
   const whole = Array.from({ length: at + 1 }, (_, i) => found.given + i).reduce((sum, count) => sum + count, 0);
-  const strips = [
+  const strips = /** @type {[name: string, from: number][]} */ ([
     ["cache", shown - fresh],
     ["no cache", 0],
-  ].map(([name, from]) => ({ name, canvas: strip(page, shown, from, across) }));
+  ]).map(([name, from]) => ({ name, canvas: strip(page, shown, from, across) }));
   const counts = make("dl", "cache-sums");
+  /**
+   * @param {string} name
+   * @param {string} text
+   */
   const put = (name, text) => counts.append(make("dt", "", name), make("dd", "", text));
   put(
     at ? "read anew for the next token" : "read for the first token",
@@ -480,16 +573,23 @@ function readAnew(page, found, at, across) {
   return { strips, counts };
 }
 
+/** @param {number} count */
 function positions(count) {
   return `${count.toLocaleString("en")} ${count === 1 ? "position" : "positions"}`;
 }
 
+/**
+ * @param {Page} page
+ * @param {number} count
+ * @param {number} from
+ * @param {number} across
+ */
 function strip(page, count, from, across) {
   const canvas = make("canvas");
   const dpr = window.devicePixelRatio || 1;
   Object.assign(canvas, { width: Math.round(count * across * dpr), height: HIGH * dpr });
   Object.assign(canvas.style, { width: `${count * across}px`, height: `${HIGH}px` });
-  const context = canvas.getContext("2d");
+  const context = pencil(canvas);
   context.scale(dpr, dpr);
   const between = across > 7 ? 2 : across > 4 ? 1 : 0;
   for (let i = 0; i < count; i++) {

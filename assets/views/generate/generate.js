@@ -8,6 +8,30 @@ import { inquire, onHeldUp, request, stream } from "../core/store.js";
 import { comingOf, comingQuery, Run } from "./streams.js";
 import { stepQuery, stepsOf, tokenOf, treeOf } from "./tree.js";
 
+/**
+ * @typedef {Generate} Page
+ * @typedef {import("../core/payload.js").NamedArray} NamedArray
+ * @typedef {import("../core/host.js").Emit} Emit
+ * @typedef {import("./tree.js").Settings} Settings
+ * @typedef {import("./tree.js").Stop} Stop
+ * @typedef {import("./streams.js").Asked} Asked
+ * @typedef {import("./streams.js").Part} Part
+ * @typedef {{ ids: number[], pieces: string[], special: boolean[], roles?: string[] }} TextOf
+ * @typedef {{ rows: number, columns: number, pixels: number }} Pixels
+ * @typedef {{ beams: number, penalty: number, [option: string]: unknown }} Wanted
+ * @typedef {{ ids?: number[], at?: number | null }} Branch
+ * @typedef {{ trace: string, model: string, kind: string, prompt: TextOf, source: TextOf | null, tokens: number, gap: { mask: number, start: number } | null,
+ *   spaced: boolean, grid: Pixels | null, ends: number[], left: number, fits: boolean, follows: boolean, missing: Record<string, unknown>,
+ *   full: Stop | null, context: number, vocab: number, settings: Settings, view: string, notice?: string, beam: Wanted,
+ *   surprise: { reads: string, stride: "half" | "quarter" | "whole", charted: number }, looked?: number, branch: Branch, talks?: boolean, thinking: [open: string, close: string][],
+ *   kept?: import("./tree.js").Kept, arrays: Record<string, NamedArray> }} Data
+ * @typedef {Record<string, any>} State what the address keeps
+ * @typedef {{ where?: string, what?: string, sentence?: string, asks?: { tab?: Asked, tables?: Record<string, Asked> }, file?: string }} Looked
+ * @typedef {{ update: () => void, destroy: () => void, key?: (event: KeyboardEvent) => void, stop?: () => boolean, looked?: () => Looked,
+ *   unfold?: (on: boolean) => void }} Tab
+ */
+
+/** @type {Record<string, [title: string, load?: () => Promise<{ mount: (room: HTMLElement, page: Page) => Tab }>]>} */
 const VIEWS = {
   write: ["Write", () => import("./write.js")],
   beam: ["Beam", () => import("./beam.js")],
@@ -22,7 +46,7 @@ const OWN = ["beam_step", "beam_node"];
 
 /**
  * @param {HTMLElement} root
- * @param {object} data the payload of views/generate/generate.py
+ * @param {Data} data the payload of views/generate/generate.py
  * @param {(event: string, value: unknown) => void} emit "interrupt": what comes in parts holds up what is asked next; "link": controls that an older link names;
  *   "branch": the branch that is shown; "look": the token that is looked at; "measured": steps that are here; "open": another tab;
  *   "keep": the branch that becomes a turn of the conversation
@@ -33,8 +57,21 @@ export function mount(root, data, emit) {
   return page;
 }
 
-/** @extends {Shell<any, any>} */
+/** @extends {Shell<State, { tip: ReturnType<typeof bubble>["show"], live: HTMLElement }, Data>} */
 class Generate extends Shell {
+  /** @type {import("./tree.js").Tree} */
+  tree;
+  /** @type {string} the tab that is open */
+  view;
+  /** @type {Tab | null} */
+  tab;
+  /** @type {string} the branch that the page was told, in words */
+  reported;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Emit} emit
+   */
   constructor(root, emit) {
     super(root, "generate", { restore: (entries) => entries, emit });
     this.interrupts = 0;
@@ -45,6 +82,7 @@ class Generate extends Shell {
     onHeldUp(() => this.isShared || this.interrupt());
   }
 
+  /** @param {State} entries */
   turn(entries) {
     this.state = entries;
     this.adoptLink();
@@ -69,9 +107,11 @@ class Generate extends Shell {
     super.destroy();
   }
 
+  /** @param {Data} data */
   update(data) {
-    if (this.data && this.data.trace !== data.trace) this.run.forget();
-    const before = this.data?.view;
+    const { data: old } = this;
+    if (old && old.trace !== data.trace) this.run.forget();
+    const before = old?.view;
     this.data = data;
     this.alone = Boolean(data.kept); // in a file, where nothing can be asked that is not there
     this.tree = treeOf(data.trace, data.kept);
@@ -86,13 +126,17 @@ class Generate extends Shell {
     this.reportBranch();
   }
 
-  /** Merges `change` into the state, remembers it in the address, and shows it. */
+  /**
+   * Merges `change` into the state, remembers it in the address, and shows it.
+   * @param {Partial<State>} change
+   */
   go(change) {
     this.remember(change);
     this.refresh();
   }
 
-  remember(change) {
+  /** @param {Partial<State>} change */
+  remember(change = {}) {
     this.state = { ...this.state, ...change };
     address.write(change);
   }
@@ -103,10 +147,13 @@ class Generate extends Shell {
     else this.open(this.view);
   }
 
-  /** Draws what the component has of a tab; what was there before stays until the module is here. */
+  /**
+   * Draws what the component has of a tab; what was there before stays until the module is here.
+   * @param {string} name
+   */
   async open(name) {
     this.opened = name;
-    const { module, sorry } = await attempt(async () => VIEWS[name]?.[1]());
+    const { module, sorry } = await attempt(async () => VIEWS[name]?.[1]?.());
     if (this.opened !== name) return;
     this.tab?.destroy();
     this.tab = null;
@@ -120,7 +167,10 @@ class Generate extends Shell {
 
   // --- the page around it --------------------------------------------------------------------------------------------------
 
-  /** A file that works alone has no tabs around it: those that this component draws. */
+  /**
+   * A file that works alone has no tabs around it: those that this component draws.
+   * @param {string} view
+   */
   showViews(view) {
     this.view = view;
     const names = Object.keys(VIEWS).filter((name) => !this.data.missing[name]);
@@ -141,6 +191,7 @@ class Generate extends Shell {
   /** Controls that an older link, or somebody's hand, has put after the #: the page sets them, and they leave the address. */
   adoptLink() {
     if (this.alone || !this.emit) return;
+    /** @param {string} name */
     const named = (name) => this.state[name] !== null && !OWN.includes(name);
     const names = Object.keys(this.state).filter(
       (name) => named(name) && (CONTROLS.includes(name) || PREFIXES.some((one) => name.startsWith(one))),
@@ -162,6 +213,7 @@ class Generate extends Shell {
     this.emit?.("branch", { trace: data.trace, ...branch });
   }
 
+  /** @param {string} name */
   openTab(name) {
     if (this.alone) {
       this.showViews(name);
@@ -171,8 +223,8 @@ class Generate extends Shell {
 
   // --- for the tabs --------------------------------------------------------------------------------------------------------
 
-  /** Asks the server about this prompt; the answer is remembered, and stands in a file that works alone. */
   /**
+   * Asks the server about this prompt; the answer is remembered, and stands in a file that works alone.
    * @template {keyof import("../core/store.js").Queries} Name
    * @param {import("../core/store.js").Query<Name>} query
    */
@@ -180,8 +232,8 @@ class Generate extends Shell {
     return request({ trace: this.data.trace, ...query });
   }
 
-  /** Asks what has another answer each time. */
   /**
+   * Asks what has another answer each time.
    * @template {keyof import("../core/store.js").Queries} Name
    * @param {import("../core/store.js").Query<Name>} query
    */
@@ -189,7 +241,12 @@ class Generate extends Shell {
     return inquire({ trace: this.data.trace, ...query });
   }
 
-  /** Asks what comes in parts (store.js). */
+  /**
+   * Asks what comes in parts (store.js).
+   * @param {() => Asked} query
+   * @param {(part: Part) => void} take
+   * @param {AbortSignal} signal
+   */
   stream(query, take, signal) {
     return stream(() => ({ trace: this.data.trace, ...query() }), take, signal);
   }
@@ -209,7 +266,10 @@ class Generate extends Shell {
     return this.tree.ids();
   }
 
-  /** Puts a text (ids after the prompt) into the tree as a branch, and shows it in the tab Write; with `on`, it is continued from there. */
+  /**
+   * Puts a text (ids after the prompt) into the tree as a branch, and shows it in the tab Write; with `on`, it is continued from there.
+   * @param {number[]} ids
+   */
   async branch(ids, settings = this.data.settings, on = false) {
     const { tree } = this;
     let [key, known] = tree.follow(ids);
@@ -227,6 +287,7 @@ class Generate extends Shell {
 
   // --- keyboard, export ----------------------------------------------------------------------------------------------------
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (event.key === "Escape" && this.run.active) return this.run.stop();
     if (event.key === "Escape" && this.tab?.stop?.()) return;
@@ -246,8 +307,10 @@ class Generate extends Shell {
     };
   }
 
-  /** The question that each table of take.matrices answers: that of the open tab as it is looked at, of the others as they open. */
-  /** @param {{ tab?: any, tables?: Record<string, any> }} asks */
+  /**
+   * The question that each table of take.matrices answers: that of the open tab as it is looked at, of the others as they open.
+   * @param {NonNullable<Looked["asks"]>} asks
+   */
   tables({ tab, tables = {} }) {
     const { written, data } = this;
     const begun = { begun: written };
@@ -281,7 +344,10 @@ class Generate extends Shell {
     return [];
   }
 
-  /** For a picture: what scrolls by itself is drawn as long as it is. */
+  /**
+   * For a picture: what scrolls by itself is drawn as long as it is.
+   * @param {boolean} on
+   */
   unfold(on) {
     this.tab?.unfold?.(on);
   }

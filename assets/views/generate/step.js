@@ -6,6 +6,19 @@ import { whyLink } from "../core/why.js";
 import { colourOf } from "./text.js";
 import { CUTS } from "./tree.js";
 
+/**
+ * @typedef {import("./generate.js").Page} Page
+ * @typedef {import("./tree.js").Settings} Settings
+ * @typedef {import("./tree.js").Step} Step
+ * @typedef {import("./tree.js").Token} Token
+ * @typedef {import("./tree.js").Row} Row
+ * @typedef {{ at: number, count: number, node: Token | null, settings: Settings, step?: Step | null, sentence?: string }} Shown
+ * @typedef {{ choose: (row: Row) => void, look: (at: number) => void }} On
+ * @typedef {{ name: string, cell: (row: Row) => string, off?: boolean, cut?: number }} Column
+ * @typedef {{ node: Token | null, columns: Column[], value: (row: Row) => number, most: number, drawn: boolean }} Table
+ */
+
+/** @type {Record<string, string>} */
 const ABOUT = {
   logit: "what the model says of the token, before any stage",
   model: "softmax of the logits: the model's own probability",
@@ -24,6 +37,16 @@ const SHOWN = 20; // rows; the chosen token stands behind them where it is not a
 
 /** `on.choose(row)`: another token is chosen there. `on.look(at)`: another step is looked at. */
 export class StepView {
+  /** @type {Shown} */
+  shown;
+  /** @type {Row[]} */
+  rows;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Page} page
+   * @param {On} on
+   */
   constructor(root, page, on) {
     this.root = root;
     this.page = page;
@@ -37,15 +60,21 @@ export class StepView {
     this.note = make("p", "sentence step-note");
     this.why = make("p", "step-why");
     root.append(this.title, this.facts, this.candidates, this.table, this.why, this.note);
-    this.table.addEventListener("click", (event) => this.pick(event));
+    this.table.addEventListener("click", (/** @type {MouseEvent} */ event) => this.pick(event));
   }
 
-  /** What is on its way: the title changes, the table stays until its numbers are here. */
+  /**
+   * What is on its way: the title changes, the table stays until its numbers are here.
+   * @param {Shown} shown
+   */
   wait(shown) {
     this.head(shown);
   }
 
-  /** shown = {at, count, node, settings, step, sentence}; `step` null where nothing follows. */
+  /**
+   * shown = {at, count, node, settings, step, sentence}; `step` null where nothing follows.
+   * @param {Shown} shown
+   */
   update(shown) {
     this.shown = shown;
     this.head(shown);
@@ -60,7 +89,13 @@ export class StepView {
     this.fill(step, node, shown.settings);
   }
 
+  /** @param {Shown} shown */
   head({ at, count, node }) {
+    /**
+     * @param {string} label
+     * @param {string} text
+     * @param {number} to
+     */
     const turn = (label, text, to) => {
       const button = make("button", "turn", text);
       button.type = "button";
@@ -82,10 +117,15 @@ export class StepView {
       if (button.getAttribute("aria-label") === focused) button.focus();
   }
 
+  /**
+   * @param {number} at
+   * @param {number} count
+   */
   unit(at, count) {
     return `${this.page.data.grid ? "pixel" : "token"} ${at + 1} of ${count} `;
   }
 
+  /** @param {Shown} shown */
   hint({ node }) {
     if (this.page.alone) return "";
     const [one, whole] = this.page.data.grid ? ["colour", "picture"] : ["token", "text"];
@@ -94,7 +134,11 @@ export class StepView {
       : `Click a ${one}: the ${whole} goes on with it.`;
   }
 
-  /** Links to what wrote the logit of each of the most likely tokens, and of the chosen one; `row` predicts them in the run at `address`. */
+  /**
+   * Links to what wrote the logit of each of the most likely tokens, and of the chosen one; `row` predicts them in the run at `address`.
+   * @param {Record<string, string>} address
+   * @param {number} row
+   */
   explain(address, row) {
     const { node } = this.shown;
     const first = this.rows.filter(({ id }, i) => i < EXPLAINED || id === node?.id);
@@ -103,7 +147,12 @@ export class StepView {
     this.why.replaceChildren("Which parts of the model wrote the logit of: ", ...links);
   }
 
+  /**
+   * @param {Step} step
+   * @param {Token | null} node
+   */
   tellFacts(step, node) {
+    /** @type {[name: string, values: string[]][]} */
     const facts = [];
     const ends = drawsFrom(this.shown.settings) ? [0, 1] : [0]; // before and after all stages
     if (node) {
@@ -127,7 +176,11 @@ export class StepView {
     this.facts.title = "of the model's own distribution → of what is left after all stages";
   }
 
-  /** Contrastive search: each candidate was read, and compared with what came before. */
+  /**
+   * Contrastive search: each candidate was read, and compared with what came before.
+   * @param {Step} step
+   * @param {Token | null} node
+   */
   tellCandidates(step, node) {
     const heading = make("div", "candidate heading");
     heading.append(
@@ -150,9 +203,11 @@ export class StepView {
 
   /**
    * The columns that this step has; `cut` is the place of a stage that leaves tokens out, `off` whether it leaves none out.
-   * @returns {Array<{ name: string, cell: (row: any) => string, off?: boolean, cut?: number }>}
+   * @param {Settings} settings
+   * @returns {Column[]}
    */
   columns({ method, temperature, repetition_penalty: penalty, ...settings }) {
+    /** @type {Record<string, boolean>} */
     const off = {
       "top-k": !settings.top_k,
       "top-p": settings.top_p >= 1,
@@ -160,7 +215,7 @@ export class StepView {
       typical: settings.typical_p >= 1,
     };
     const draws = drawsFrom({ method, temperature });
-    /** @type {Array<[string, (row: any) => string]>} */
+    /** @type {[name: string, cell: (row: Row) => string][]} */
     const found = [["logit", (row) => number(row.logits)]];
     if (draws) found.push(["model", (row) => share(row.own)]);
     if (penalty !== 1) found.push(["penalized", (row) => number(row.penalized)]);
@@ -170,14 +225,21 @@ export class StepView {
       name,
       off: off[name],
       cut: i,
+      /** @param {Row} row */
       cell: (row) => (i && !row[CUTS[i - 1][0]] ? "" : row[field] ? "✓" : "✕"),
     }));
     return [...found.map(([name, cell]) => ({ name, cell })), ...cuts];
   }
 
+  /**
+   * @param {Step} step
+   * @param {Token | null} node
+   * @param {Settings} settings
+   */
   fill(step, node, settings) {
     const columns = this.columns(settings);
     const drawn = drawsFrom(settings);
+    /** @param {Row} row */
     const value = (row) => (drawn ? row.probabilities : row.own);
     const tight = columns.length > 8 && !this.page.narrow;
     const wide = tight ? ["63px", "38px"] : ["70px", "44px"];
@@ -205,7 +267,11 @@ export class StepView {
     if (focused !== undefined) this.table.querySelector(`[data-row="${focused}"]`)?.focus({ preventScroll: true });
   }
 
-  /** @param {{ name: string, off?: boolean, cut?: number }} column */
+  /**
+   * @param {Column} column
+   * @param {Step} step
+   * @param {boolean} tight
+   */
   heading({ name, off, cut }, step, tight) {
     const cell = make("span", "stage", name);
     cell.title = off ? `${ABOUT[name]}: off` : ABOUT[name];
@@ -217,6 +283,11 @@ export class StepView {
     return cell;
   }
 
+  /**
+   * @param {Row} row
+   * @param {number} i
+   * @param {Table} table
+   */
   row(row, i, { node, columns, value, most, drawn }) {
     const line = this.line(
       i >= SHOWN ? "outside" : "",
@@ -236,6 +307,12 @@ export class StepView {
     return line;
   }
 
+  /**
+   * @param {string} name
+   * @param {Node} first
+   * @param {Node[]} cells
+   * @param {Node} last
+   */
   line(name, first, cells, last, tag = "div") {
     const line = make(tag, `step-row ${name}`);
     if (tag === "button") line.type = "button";
@@ -243,6 +320,7 @@ export class StepView {
     return line;
   }
 
+  /** @param {{ id: number, piece: string }} token */
   piece({ id, piece }) {
     const { data } = this.page;
     const name = make("bdi", "piece", piece);
@@ -255,7 +333,12 @@ export class StepView {
     return name;
   }
 
-  /** What is left as a bar, and as an outline what it was in the model's own distribution. */
+  /**
+   * What is left as a bar, and as an outline what it was in the model's own distribution.
+   * @param {number} p
+   * @param {number | null} before
+   * @param {number} most
+   */
   track(p, before, most) {
     const cell = make("span", "left-of");
     const track = make("span", "track");
@@ -274,22 +357,35 @@ export class StepView {
     return cell;
   }
 
+  /** @param {Event} event */
   pick(event) {
-    const row = this.rows[event.target.closest("[data-row]")?.dataset.row];
+    const row =
+      this.rows[
+        Number(
+          /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-row]"))?.dataset.row,
+        )
+      ];
     if (row) this.on.choose(row);
   }
 }
 
-/** Whether a token was drawn from what the stages left; otherwise the best one was taken. */
+/**
+ * Whether a token was drawn from what the stages left; otherwise the best one was taken.
+ * @param {Pick<Settings, "method" | "temperature">} settings
+ */
 function drawsFrom({ method, temperature }) {
   return method === "sample" && temperature !== 0;
 }
 
-/** As a percentage, in few digits where it is nearly 1. */
+/**
+ * As a percentage, in few digits where it is nearly 1.
+ * @param {number} p
+ */
 function share(p) {
   return p > 0.9995 && p < 1 ? "> 99.9\u00a0%" : percent(p);
 }
 
+/** @param {number} count */
 function counted(count) {
   return count < 100 ? count.toFixed(2) : Math.round(count).toLocaleString("en");
 }

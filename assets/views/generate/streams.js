@@ -3,6 +3,21 @@
 import { canonical } from "../core/store.js";
 import { stepsOf, tokenOf } from "./tree.js";
 
+/**
+ * @typedef {import("./generate.js").Page} Page
+ * @typedef {import("./tree.js").Settings} Settings
+ * @typedef {{ ask: string, [option: string]: unknown }} Asked
+ * @typedef {import("../core/payload.js").Payload} Part
+ * @typedef {{ count: number, whole: boolean }} Found
+ * @typedef {{ trace: string, query: Asked, found: Found | null, stopped: boolean, why: string }} Known
+ */
+
+/**
+ * @template {Found} F
+ * @typedef {{ take: (coming: Coming<F>) => unknown, fail: (error: Error) => unknown }} On
+ */
+
+/** @type {Set<Asking>} */
 const asking = new Set(); // those that wait for a part
 
 /** Streamlit's sign of a run that goes on, with a Stop of its own, stays away meanwhile (assets/theme/app.css). */
@@ -12,12 +27,18 @@ function mark() {
 }
 
 class Asking {
+  /** @param {Page} page */
   constructor(page) {
     this.page = page;
+    /** @type {AbortController | null} */
     this.wanted = null;
   }
 
-  /** Calls `take(part)` with each part. `query()` makes the question whenever it is sent, behind what has come by then. Throws the server's sentence. */
+  /**
+   * Calls `take(part)` with each part. `query()` makes the question whenever it is sent, behind what has come by then. Throws the server's sentence.
+   * @param {() => Asked} query
+   * @param {(part: Part) => void} take
+   */
   async go(query, take) {
     this.end();
     const { signal } = (this.wanted = new AbortController());
@@ -49,6 +70,14 @@ class Asking {
 
 /** `page` is the shell. `active` says that it writes; `told` is the sentence that says what ended it. */
 export class Run {
+  /** @type {number} the token that is written on from */
+  from;
+  /** @type {number[]} that are there */
+  ids;
+  /** @type {import("./tree.js").Tree} in which it writes */
+  tree;
+
+  /** @param {Page} page */
   constructor(page) {
     this.page = page;
     this.asking = new Asking(page);
@@ -72,7 +101,7 @@ export class Run {
     const { most } = page.data.settings; // of this run, whatever is set meanwhile
     const goal = this.ids.length + most;
     page.refresh();
-    let settings = null; // of the tokens that are asked for
+    let settings = page.data.settings; // of the tokens that are asked for
     const query = () => {
       settings = { ...page.data.settings, most, seed: page.data.settings.seed + shift };
       return { ask: "write", begun: this.ids, settings, goal, shared: page.isShared };
@@ -85,7 +114,12 @@ export class Run {
     }
   }
 
-  /** A part that does not follow what stands there was asked for before a rerun of the page, and is here already. */
+  /**
+   * A part that does not follow what stands there was asked for before a rerun of the page, and is here already.
+   * @param {Part} part
+   * @param {Settings} settings
+   * @param {number} shift
+   */
   take(part, settings, shift) {
     const { before, seconds, stop } = part;
     if (before !== this.ids.length || !this.speed) return;
@@ -101,11 +135,12 @@ export class Run {
       );
     });
     this.tree.shown = this.from;
-    if (!steps.length && stop && this.from) this.tree.nodes.get(this.from).stop = stop;
+    if (!steps.length && stop && this.from) this.tree.node(this.from).stop = stop;
     if (stop) this.end(stop.sentence);
     this.page.refresh();
   }
 
+  /** @param {string} sentence */
   end(sentence) {
     this.asking.end();
     this.active = false;
@@ -139,25 +174,36 @@ export class Run {
 
 const MOST = 12; // that are kept
 
+/** @type {Map<string, Known>} */
 const known = new Map(); // canonical [prompt and model, query] -> {trace, query, found, stopped, why}, the newest last
 
+/**
+ * @param {string} key
+ * @param {Known} coming
+ */
 function remember(key, coming) {
   known.delete(key);
   known.set(key, coming);
   for (const old of known.keys()) if (known.size > MOST) known.delete(old);
 }
 
-/** Those of a prompt, for a file: {ask: [{query, steps}]}, `steps` null where all of it is here. */
+/**
+ * Those of a prompt, for a file: {ask: [{query, steps}]}, `steps` null where all of it is here.
+ * @param {string} trace
+ */
 export function comingOf(trace) {
-  const here = [...known.values()].filter((one) => one.trace === trace && one.found);
-  /** @type {Record<string, { query: any, steps: number | null }[]>} */
+  const here = [...known.values()].filter((one) => one.trace === trace);
+  /** @type {Record<string, { query: Asked, steps: number | null }[]>} */
   const told = {};
   for (const { query, found } of here)
-    (told[query.ask] ??= []).push({ query, steps: found.whole ? null : found.count });
+    if (found) (told[query.ask] ??= []).push({ query, steps: found.whole ? null : found.count });
   return told;
 }
 
-/** What is asked to have as much of it again. */
+/**
+ * What is asked to have as much of it again.
+ * @param {{ query: Asked, steps?: number | null }} of
+ */
 export function comingQuery({ query, steps }) {
   return { ...query, ...(steps && { steps }) };
 }
@@ -165,14 +211,22 @@ export function comingQuery({ query, steps }) {
 /**
  * `join(found, part)` is all that is here, with a part {from, count, whole, ...} behind what is `found` (null: nothing yet).
  * `on` = {take(coming), fail(error)}: there is more of it, or it was stopped; the server cannot go on, and `why` says that.
+ * @template {Found} F
  */
 export class Coming {
+  /**
+   * @param {Page} page
+   * @param {Asked} query
+   * @param {(found: F | null, part: Part) => F} join
+   * @param {On<F>} on
+   */
   constructor(page, query, join, on) {
     this.page = page;
     this.query = query;
     this.join = join;
     this.on = on;
     this.parts = 0;
+    /** @type {F | null} */
     this.found = null;
     this.stopped = false;
     this.why = "";
@@ -199,13 +253,18 @@ export class Coming {
   /** In a file, which has what was here when it was made. */
   read() {
     const { ask } = this.query;
-    const kept = this.page.data.kept.coming?.[ask]?.find(({ query }) => canonical(query) === canonical(this.query));
+    const kept = this.page.data.kept?.coming?.[ask]?.find(({ query }) => canonical(query) === canonical(this.query));
+    /** @param {Part} answer */
     const take = (answer) => {
       this.stopped = !answer.whole;
       this.take(answer);
     };
     this.page
-      .request(comingQuery({ query: this.query, steps: kept?.steps }))
+      .request(
+        /** @type {import("../core/store.js").Query<"beam" | "surprise">} */ (
+          /** @type {unknown} */ (comingQuery({ query: this.query, steps: kept?.steps }))
+        ),
+      )
       .then(take, (error) => this.on.fail(error));
   }
 
@@ -230,7 +289,10 @@ export class Coming {
     }
   }
 
-  /** A part that does not follow what is here was asked for before a rerun of the page, and is here already. */
+  /**
+   * A part that does not follow what is here was asked for before a rerun of the page, and is here already.
+   * @param {Part} part
+   */
   take(part) {
     if (part.from !== this.count) return;
     this.found = this.join(this.found, part);

@@ -6,19 +6,44 @@ import { Coming } from "./streams.js";
 import { Painted } from "./surprise_text.js";
 import { colourOf } from "./text.js";
 
+/**
+ * @typedef {import("./generate.js").Page} Page
+ * @typedef {Surprise} Tab
+ * @typedef {[begin: number, asked: number, end: number]} Window where it begins, what is predicted first, and its end
+ * @typedef {{ id: number, piece: string, at: number, window: number, log: number, surprise: number, rank: number, entropy: number, rest: number,
+ *   rows: () => { id: number, piece: string, probability: number }[] }} Measured
+ * @typedef {{ arrays: Record<string, import("../core/payload.js").NamedArray>, tokens: Measured[], windows: Window[], read: number[],
+ *   pieces: Record<number, string>, count: number, whole: boolean, asked: number, steps: number, total: number, mean: number, perplexity: number,
+ *   training: number, pseudo: boolean, taught: string, objective: string }} Reading
+ */
+
 const LONG = 600; // ms after which what was shown makes room for what is awaited
 const CALM = 250; // ms without another token looked at after which the curve follows
 
+/**
+ * @param {HTMLElement} room
+ * @param {Page} page
+ */
 export function mount(room, page) {
   return new Surprise(room, page);
 }
 
 class Surprise {
+  /** @type {string} the text that is asked for, in words */
+  asked;
+  /** @type {number | undefined} the token that the curve below was told, or told of */
+  followed;
+
+  /**
+   * @param {HTMLElement} room
+   * @param {Page} page
+   */
   constructor(room, page) {
     this.room = room;
     this.page = page;
+    /** @type {Coming<Reading> | null} */
     this.shown = null;
-    /** @type {Coming | null} */
+    /** @type {Coming<Reading> | null} */
     this.coming = null;
     this.usual = 0;
     this.bring = true;
@@ -92,7 +117,7 @@ class Surprise {
     this.reporting = setTimeout(() => {
       const { data } = this.page;
       if (!this.found || this.measuring) return;
-      if (this.found.count !== data.surprise.charted) this.page.emit?.("measured", this.found.count);
+      if (this.here.count !== data.surprise.charted) this.page.emit?.("measured", this.here.count);
       else if (Number.isInteger(this.page.state.surprise_at) && this.at !== data.looked) {
         this.followed = this.at;
         this.page.emit?.("look", this.at);
@@ -100,14 +125,20 @@ class Surprise {
     }, CALM);
   }
 
-  /** Nothing is shown of a text but a sentence. */
+  /**
+   * Nothing is shown of a text but a sentence.
+   * @param {string} sentence
+   */
   clear(sentence) {
     this.shown = null;
     this.sentence.textContent = sentence;
     this.draw();
   }
 
-  /** There is more of the text, or it was stopped. Until then, what was shown before stays for a while. */
+  /**
+   * There is more of the text, or it was stopped. Until then, what was shown before stays for a while.
+   * @param {Coming<Reading>} coming
+   */
   take(coming) {
     clearTimeout(this.long);
     if (!coming.found) return this.clear("Stopped before anything was read.");
@@ -118,6 +149,7 @@ class Surprise {
     this.draw();
   }
 
+  /** @param {Error} error */
   fail(error) {
     clearTimeout(this.long);
     if (!this.coming?.found) this.shown = null;
@@ -127,6 +159,11 @@ class Surprise {
 
   get found() {
     return this.shown?.found ?? null;
+  }
+
+  /** What is read of it, where there is something. */
+  get here() {
+    return /** @type {Reading} */ (this.found);
   }
 
   get tokens() {
@@ -185,21 +222,24 @@ class Surprise {
 
   /** How many ids are read in all. */
   get length() {
-    return this.found.windows.at(-1)[2];
+    return this.here.windows[this.here.windows.length - 1][2];
   }
 
   /** Whether the text comes in several answers, or is drawn as one that does. */
   get inPieces() {
-    return this.found.steps > 1;
+    return this.here.steps > 1;
   }
 
-  /** What a measure is called: of tokens that are masked in turn it is another one. */
+  /**
+   * What a measure is called: of tokens that are masked in turn it is another one.
+   * @param {string} measure
+   */
   named(measure) {
-    return this.found.pseudo ? `pseudo-${measure}` : measure;
+    return this.here.pseudo ? `pseudo-${measure}` : measure;
   }
 
   get inWindows() {
-    return this.found.windows.length > 1;
+    return this.here.windows.length > 1;
   }
 
   /** Which token is looked at, by its place among those that are asked for: the most surprising where nobody chose. */
@@ -212,6 +252,7 @@ class Surprise {
     return this.tokens.reduce((best, { surprise }, i) => (surprise > this.tokens[best].surprise ? i : best), 0);
   }
 
+  /** @param {number} at */
   look(at) {
     this.bring = true; // into view, once it is there
     this.page.go({ surprise_at: Math.max(0, Math.min(this.tokens.length - 1, at)) });
@@ -222,11 +263,13 @@ class Surprise {
     return Math.log2(this.page.data.vocab);
   }
 
+  /** @param {Measured | null} token */
   tip(token) {
     if (token) this.page.tip(token.piece, `${token.surprise.toFixed(2)} bits`);
     else this.page.tip(null);
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!by || !this.found) return;
@@ -238,32 +281,46 @@ class Surprise {
     if (!this.found)
       return { where: "", sentence: this.sentence.textContent, asks: { tab: { ask: "surprise", ...this.reading } } };
     const token = this.tokens[this.at];
-    const windows = this.inWindows ? ` in ${counted(this.found.windows.length, "window")}` : "";
-    const sums = `${this.named("perplexity")} ${number(this.found.perplexity)}, ${this.found.pseudo ? "" : "loss "}${number(this.found.mean)} nats a token`;
+    const windows = this.inWindows ? ` in ${counted(this.here.windows.length, "window")}` : "";
+    const sums = `${this.named("perplexity")} ${number(this.here.perplexity)}, ${this.here.pseudo ? "" : "loss "}${number(this.here.mean)} nats a token`;
     const sentence = `${counted(this.tokens.length, "token")}${windows}, ${sums}; “${token.piece}” ${token.surprise.toFixed(2)} bits`;
     return {
       where: `token ${this.at + 1} of ${this.tokens.length}`,
       sentence,
-      asks: { tab: { ask: "surprise", ...this.reading, ...(!this.found.whole && { steps: this.found.count }) } },
+      asks: { tab: { ask: "surprise", ...this.reading, ...(!this.here.whole && { steps: this.here.count }) } },
       file: "surprise",
     };
   }
 }
 
-/** A part of an answer to "surprise" behind what is `found` of it, which grows; {tokens, ...} with the first. */
+/**
+ * A part of an answer to "surprise" behind what is `found` of it, which grows; {tokens, ...} with the first.
+ * @param {Reading | null} found
+ * @param {import("./streams.js").Part} part
+ * @returns {Reading}
+ */
 function joined(found, part) {
-  if (!found) return { ...part, tokens: tokensOf(part, part) };
-  const { count, whole, total, mean, perplexity, training } = part;
+  const read = /** @type {Reading} */ (part);
+  if (!found) return { ...read, tokens: tokensOf(read, read) };
+  const { count, whole, total, mean, perplexity, training } = read;
   Object.assign(found, { count, whole, total, mean, perplexity, training });
-  Object.assign(found.pieces, part.pieces);
-  found.tokens.push(...tokensOf(part, found));
+  Object.assign(found.pieces, read.pieces);
+  found.tokens.push(...tokensOf(read, found));
   return found;
 }
 
-/** [{id, piece, at, log, surprise, rank, entropy, rest, window, rows()}]; rows() are [{id, piece, probability}], `window` is a place in found.windows. */
+/**
+ * [{id, piece, at, log, surprise, rank, entropy, rest, window, rows()}]; rows() are [{id, piece, probability}], `window` is a place in found.windows.
+ * @param {Reading} found
+ * @param {Reading} found
+ */
 function tokensOf({ arrays }, { pieces, windows }) {
   const width = arrays["top.id"].shape[1];
   let window = 0;
+  /**
+   * @param {number} t
+   * @param {number} r
+   */
   const row = (t, r) => {
     const id = arrays["top.id"].data[t * width + r];
     return { id, piece: pieces[id], probability: arrays["top.probability"].data[t * width + r] };
@@ -288,6 +345,10 @@ function tokensOf({ arrays }, { pieces, windows }) {
 
 /** One token: how probable it was, and what the model had expected instead. */
 class Token {
+  /**
+   * @param {HTMLElement} root
+   * @param {Tab} tab
+   */
   constructor(root, tab) {
     this.root = root;
     this.tab = tab;
@@ -299,6 +360,11 @@ class Token {
     root.append(this.title, this.facts, this.rows);
   }
 
+  /**
+   * @param {string} label
+   * @param {string} text
+   * @param {number} by
+   */
   turn(label, text, by) {
     const button = make("button", "turn", text);
     button.type = "button";
@@ -323,7 +389,7 @@ class Token {
       ["ln p", `${number(token.log)} nats`],
       ["surprise", `${number(token.surprise)} bits`],
       ["rank", `${token.rank.toLocaleString("en")} of ${data.vocab.toLocaleString("en")}`],
-      [tab.found.pseudo ? "entropy there" : "entropy before it", `${number(token.entropy)} bits`],
+      [tab.here.pseudo ? "entropy there" : "entropy before it", `${number(token.entropy)} bits`],
       ...(tab.inWindows ? [["predicted from", this.from(token)]] : []),
     ];
     this.facts.replaceChildren(
@@ -350,13 +416,21 @@ class Token {
     );
   }
 
-  /** How many tokens before it were read, and in which window. */
+  /**
+   * How many tokens before it were read, and in which window.
+   * @param {Measured} token
+   */
   from({ at, window }) {
-    const { windows } = this.tab.found;
+    const { windows } = this.tab.here;
     const count = at - windows[window][0];
     return `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}, window ${window + 1}`;
   }
 
+  /**
+   * @param {{ id: number | null, piece: string, probability: number }} row
+   * @param {boolean} is
+   * @param {number} most
+   */
   row({ id, piece, probability }, is, most) {
     const row = make("div", "s-row");
     row.classList.toggle("is-chosen", is);
@@ -380,6 +454,10 @@ const [FIRST, LAST] = [24, 4]; // terms that are written out where there are mor
 
 /** The loss as an addition over positions, beside the one that training computes on the same text. */
 class Sum {
+  /**
+   * @param {HTMLElement} root
+   * @param {Tab} tab
+   */
   constructor(root, tab) {
     this.root = root;
     this.tab = tab;
@@ -389,13 +467,13 @@ class Sum {
     const { tab, root } = this;
     const { found, tokens } = tab;
     if (this.drawn !== found || this.count !== tokens.length) this.build();
-    for (const term of root.querySelectorAll(".term"))
+    for (const term of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll(".term")))
       term.classList.toggle("picked", Number(term.dataset.index) === tab.at);
   }
 
   build() {
     const { tab, root } = this;
-    const { found, tokens } = tab;
+    const { here: found, tokens } = tab;
     this.drawn = found;
     this.count = tokens.length;
     const heading = make("h3", "", found.pseudo ? "Minus the pseudo-log-likelihood, added up" : "The loss, added up");
@@ -433,6 +511,10 @@ class Sum {
     root.replaceChildren(heading, sum, list, ...(found.taught ? [make("p", "sentence", found.taught)] : []));
   }
 
+  /**
+   * @param {number} index
+   * @param {string} text
+   */
   term(index, text) {
     const { piece } = this.tab.tokens[index];
     const term = make("button", "term", text);
@@ -443,12 +525,19 @@ class Sum {
     return term;
   }
 
+  /**
+   * @param {number} count
+   * @param {string} text
+   */
   between(count, text) {
     return make("span", "between", `${text} (${count.toLocaleString("en")} more)`);
   }
 }
 
-/** How many tokens a window reads, how far apart two begin, and how many tokens at least stand before one that is predicted behind the first. */
+/**
+ * How many tokens a window reads, how far apart two begin, and how many tokens at least stand before one that is predicted behind the first.
+ * @param {Window[]} windows
+ */
 function spread(windows) {
   const [, , most] = windows[0];
   const stride = windows[1][0];
@@ -457,13 +546,17 @@ function spread(windows) {
 
 /** How a text is read that is not predicted in one go: in windows, or each token masked in turn; how far that is, and a button that stops it. */
 class Windows {
+  /** @param {Tab} tab */
   constructor(tab) {
     this.tab = tab;
     this.element = make("div", "s-windows");
     this.about = make("p", "s-windows-about");
     this.button = make("button", "write-button quiet");
     this.button.type = "button";
-    this.button.addEventListener("click", ({ detail }) => detail < 2 && (tab.measuring ? tab.stop() : tab.goOn()));
+    this.button.addEventListener(
+      "click",
+      (/** @type {MouseEvent} */ { detail }) => detail < 2 && (tab.measuring ? tab.stop() : tab.goOn()),
+    );
     this.told = make("p", "s-windows-told");
     this.told.setAttribute("role", "status");
     const line = make("div", "s-windows-line");
@@ -492,12 +585,17 @@ class Windows {
   }
 }
 
+/**
+ * @param {Reading} found
+ * @param {number} length
+ */
 function windowed({ windows }, length) {
   const { most, stride, least } = spread(windows);
   const [reads, low, high] = [most, least, most - 1].map((one) => one.toLocaleString("en"));
   return `The text has ${counted(length, "token")}, and the model reads ${reads} at a time: it is read in ${counted(windows.length, "window")}, each ${counted(stride, "token")} after the one before. After the first, every token is predicted from the ${low === high ? low : `${low} to ${high}`} ${high === "1" ? "token" : "tokens"} before it.`;
 }
 
+/** @param {Reading} found */
 function masked({ asked }) {
   const each = asked === 1 ? "its one token is masked" : `each of its ${counted(asked, "token")} is masked in turn`;
   return `The model sees the text from both sides: ${each}, and predicted from everything before and after it. That adds up to the pseudo-log-likelihood (Salazar et al. 2020), which compares with others of its kind and with no loss of a model that writes.`;

@@ -3,22 +3,37 @@ import { make } from "../core/dom.js";
 import { boxIn } from "../core/place.js";
 import { colourOf, token } from "./text.js";
 
+/** @typedef {import("./surprise.js").Tab} Tab */
+
 const DEEPEST = 46; // percent of the hue, at the surprise of a blind guess and beyond
 const LARGEST = 340; // CSS pixels of a picture's side
 
 export class Painted {
+  /** @type {HTMLElement[]} of a text that comes in several answers, every token, read or not */
+  places;
+  /** @type {HTMLElement | null | undefined} that of the token that is looked at */
+  picked;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Tab} tab
+   */
   constructor(root, tab) {
     this.root = root;
     this.tab = tab;
+    /** @type {HTMLElement[]} */
     this.spans = [];
+    /** @type {HTMLElement[]} */
     this.before = [];
     this.legend = make("p", "text-legend");
     this.place = make("div", "text-of");
     this.place.tabIndex = 0;
     this.place.setAttribute("role", "group");
     this.place.setAttribute("aria-label", "the text, tinted by surprise; left and right go from token to token");
-    this.place.addEventListener("click", (event) => this.on(event, (index) => tab.look(index)));
-    this.place.addEventListener("pointerover", (event) =>
+    this.place.addEventListener("click", (/** @type {MouseEvent} */ event) =>
+      this.on(event, (index) => tab.look(index)),
+    );
+    this.place.addEventListener("pointerover", (/** @type {PointerEvent} */ event) =>
       this.on(
         event,
         (index) => tab.tip(tab.tokens[index]),
@@ -26,7 +41,7 @@ export class Painted {
       ),
     );
     this.place.addEventListener("pointerleave", () => tab.tip(null));
-    this.place.addEventListener("keydown", (event) => {
+    this.place.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
       event.stopPropagation();
       tab.key(event);
@@ -34,8 +49,14 @@ export class Painted {
     root.append(this.legend, this.place);
   }
 
+  /**
+   * @param {Event} event
+   * @param {(index: number) => void} work
+   */
   on(event, work, otherwise = () => {}) {
-    const { index } = event.target.closest?.("[data-index]")?.dataset ?? {};
+    const { index } =
+      /** @type {HTMLElement | null | undefined} */ (/** @type {Element} */ (event.target).closest?.("[data-index]"))
+        ?.dataset ?? {};
     if (index === undefined) otherwise();
     else work(Number(index));
   }
@@ -47,11 +68,12 @@ export class Painted {
     if (this.spans[tab.at] !== this.picked) this.pick(this.spans[tab.at]);
   }
 
+  /** @param {HTMLElement | undefined} span */
   pick(span) {
     const { tab } = this;
     for (const one of [this.picked, ...this.before]) one?.classList.remove("picked", "before");
     const { at, window } = tab.tokens[tab.at];
-    const [begin] = tab.found.windows[window];
+    const [begin] = tab.here.windows[window];
     this.before = tab.inWindows ? this.places.slice(begin, at) : [];
     for (const one of this.before) one.classList.add("before");
     span?.classList.add("picked");
@@ -61,7 +83,10 @@ export class Painted {
     this.show(span);
   }
 
-  /** Scrolls the text's own box, where the token is outside of it. */
+  /**
+   * Scrolls the text's own box, where the token is outside of it.
+   * @param {HTMLElement} span
+   */
   show(span) {
     const { top, height } = boxIn(span, this.place);
     const below = top + height - this.place.offsetHeight;
@@ -90,6 +115,10 @@ export class Painted {
     this.place.replaceChildren(...(source ? [source, this.part("target", [], flow)] : [flow]));
   }
 
+  /**
+   * @param {string} title
+   * @param {string[]} pieces
+   */
   part(title, pieces, flow = make("div", "flow-of")) {
     const part = make("div", "part");
     flow.append(
@@ -106,7 +135,7 @@ export class Painted {
   /** What is read and not asked for stands between the tokens. */
   words() {
     const { tab } = this;
-    const { read, pieces } = tab.found;
+    const { read, pieces } = tab.here;
     const asked = new Map(tab.tokens.map((one, i) => [one.at, i]));
     const flow = make("div", "flow-of");
     for (let at = 0; at <= read.length; at++) {
@@ -125,7 +154,7 @@ export class Painted {
 
   /** A text that comes in several answers: each token is tinted once it has been predicted. */
   unread() {
-    const { read, pieces, windows } = this.tab.found;
+    const { read, pieces, windows } = this.tab.here;
     const flow = make("div", "flow-of");
     const opens = new Set(windows.slice(1).map(([, asked]) => asked));
     this.places = read.map((id, at) => {
@@ -147,12 +176,16 @@ export class Painted {
     }
   }
 
+  /**
+   * @param {HTMLElement} span
+   * @param {number} index
+   */
   tint(span, index) {
     const { tab } = this;
     const token = tab.tokens[index];
     span.classList.add("surprising");
     span.classList.toggle("ended", tab.page.data.ends.includes(token.id));
-    span.dataset.index = index;
+    span.dataset.index = String(index);
     span.style.setProperty("--tint", `${Math.round(DEEPEST * Math.min(1, token.surprise / tab.blind))}%`);
     this.spans.push(span);
   }
@@ -160,7 +193,7 @@ export class Painted {
   picture() {
     const { tab } = this;
     const { data, across } = tab.page;
-    const { rows, columns } = data.grid;
+    const { rows, columns } = /** @type {import("./generate.js").Pixels} */ (data.grid);
     const side = Math.max(8, Math.floor(Math.min(LARGEST, across - 40) / columns));
     const picture = make("div", "s-pixels");
     picture.style.gridTemplateColumns = `repeat(${columns}, ${side}px)`;

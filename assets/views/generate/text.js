@@ -1,13 +1,21 @@
 // A text painted token by token, each tinted by its probability: what was given, and what was written after it; of a picture, its pixels. It is ours because
 // tokens arrive while they are read, and hover, click and arrow keys go along them without a message.
-import { make } from "../core/dom.js";
+import { make, pencil } from "../core/dom.js";
 import { counted, percent } from "../core/format.js";
 import { fraction } from "../core/place.js";
 import { joinBytes } from "../core/token_kinds.js";
 import { heading, turnsOf } from "../core/turns.js";
 
+/**
+ * @typedef {import("./generate.js").Page} Page
+ * @typedef {import("./generate.js").Data} Data
+ * @typedef {import("./generate.js").TextOf} TextOf
+ * @typedef {import("./tree.js").Token} Token
+ */
+
 const DEEPEST = 54; // percent of the hue, at a probability of 1
 
+/** @param {number} p */
 function tint(p) {
   return `${Math.round(DEEPEST * Math.sqrt(p))}%`;
 }
@@ -16,31 +24,40 @@ function tint(p) {
 export class Text {
   /** @type {HTMLElement[]} where what is written for each gap stands */
   gaps;
-  /** @type {[Node, HTMLElement][]} tokens of the prompt, each with what stands before it */
+  /** @type {[ChildNode, HTMLElement][]} tokens of the prompt, each with what stands before it */
   givens = [];
   /** @type {HTMLElement[]} the buttons that fold a thinking part */
   folds = [];
   /** @type {Set<number>} first tokens of the parts that are folded */
   folded = new Set();
+  /** @type {number} the gap that the prompt has filled last */
+  filled;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {Page} page
+   * @param {(at: number) => void} look
+   * @param {(at: number | null) => void} glance
+   */
   constructor(root, page, look, glance) {
     this.root = root;
     this.page = page;
     this.look = look;
     this.glance = glance;
+    /** @type {{ span: HTMLElement, lead: ChildNode }[]} */
     this.spans = []; // of what was written
     /** @type {{ name: string, keys: number[] } | null} what stands there now */
     this.drawn = null;
     this.root.append(this.legend(), (this.place = make("div", "text-of")));
     this.place.tabIndex = 0;
     this.place.setAttribute("role", "group");
-    this.place.addEventListener("click", (event) => this.pick(event));
-    this.place.addEventListener("pointerover", (event) => this.hover(event));
+    this.place.addEventListener("click", (/** @type {MouseEvent} */ event) => this.pick(event));
+    this.place.addEventListener("pointerover", (/** @type {PointerEvent} */ event) => this.hover(event));
     this.place.addEventListener("pointerleave", () => {
       page.tip(null);
       glance(null);
     });
-    this.place.addEventListener("keydown", (event) => this.key(event));
+    this.place.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
   }
 
   legend() {
@@ -78,7 +95,10 @@ export class Text {
     this.pixels.update();
   }
 
-  /** The prompt, with a place for what is written; gives what stands there then. */
+  /**
+   * The prompt, with a place for what is written; gives what stands there then.
+   * @param {string} name
+   */
   build(name) {
     const { data } = this.page;
     const drawn = (this.drawn = { name, keys: [] });
@@ -98,6 +118,11 @@ export class Text {
     return drawn;
   }
 
+  /**
+   * @param {string} title
+   * @param {TextOf} text
+   * @param {Node[]} more
+   */
   part(title, text, more) {
     const part = make("div", "part");
     if (title) part.append(make("h3", "", title));
@@ -113,7 +138,8 @@ export class Text {
 
   /** A text whose gaps are filled where they stand: the words behind the start token go to the first gap, those behind the next one to the next. */
   gapped() {
-    const { prompt, gap, spaced } = this.page.data;
+    const { prompt, spaced } = this.page.data;
+    const gap = /** @type {NonNullable<Data["gap"]>} */ (this.page.data.gap);
     const flow = make("div", "flow-of");
     const [from, pieces] = [prompt.ids.indexOf(gap.start), joinBytes(prompt.pieces)];
     const begun = prompt.ids.slice(from);
@@ -134,10 +160,15 @@ export class Text {
     return flow;
   }
 
+  /** @param {number} number */
   hole(number) {
     return this.gaps[Math.max(0, Math.min(this.gaps.length - 1, number))];
   }
 
+  /**
+   * @param {Token} node
+   * @param {number} at
+   */
   put(node, at) {
     const { data } = this.page;
     const [lead, span] = token(node.piece, data.spaced);
@@ -145,21 +176,26 @@ export class Text {
     span.classList.toggle("ended", data.ends.includes(node.id));
     span.classList.toggle("chosen", Boolean(node.chosen));
     span.style.setProperty("--tint", tint(node.p));
-    span.dataset.at = at;
+    span.dataset.at = String(at);
     this.spans.push({ span, lead });
-    if (!data.gap) return this.end.before(lead, span);
-    const before = this.page.tree.path(node.key).filter(({ id }) => id === data.gap.start).length;
+    const { gap } = data;
+    if (!gap) return this.end.before(lead, span);
+    const before = this.page.tree.path(node.key).filter(({ id }) => id === gap.start).length;
     const hole = this.hole(this.filled + before);
     if (this.end.parentElement !== hole) hole.append(this.end);
     this.end.before(lead, span);
   }
 
-  /** What the model thinks before it answers is one part of the text, which folds: from the mark that opens it to the one that closes it. */
+  /**
+   * What the model thinks before it answers is one part of the text, which folds: from the mark that opens it to the one that closes it.
+   * @param {Token[]} path
+   */
   showThoughts(path) {
     const { data } = this.page;
     if (data.gap) return;
     const pieces = [...data.prompt.pieces, ...path.map(({ piece }) => piece)];
-    const tokens = [...this.givens, ...this.spans.map(({ lead, span }) => [lead, span])];
+    const written = /** @type {typeof this.givens} */ (this.spans.map(({ lead, span }) => [lead, span]));
+    const tokens = [...this.givens, ...written];
     for (const button of this.folds) button.remove();
     for (const [, span] of tokens) span.classList.remove("thought", "folded");
     this.folds = thoughtsOf(pieces, data.thinking).map(({ first, end, closed }) => {
@@ -169,7 +205,7 @@ export class Text {
       button.textContent = `${closed ? "thinking" : "thinking …"} · ${counted(end - first, "token")}`;
       button.setAttribute("aria-expanded", String(!folded));
       button.hidden = !closed;
-      button.addEventListener("click", (event) => {
+      button.addEventListener("click", (/** @type {MouseEvent} */ event) => {
         event.stopPropagation();
         this.folded[folded ? "delete" : "add"](first);
         this.showThoughts(path);
@@ -183,6 +219,7 @@ export class Text {
     });
   }
 
+  /** @param {Token[]} path */
   mark(path) {
     const { tree, run } = this.page;
     const at = tree.at ?? path.length - 1;
@@ -196,21 +233,27 @@ export class Text {
 
   // --- pointer and keyboard ------------------------------------------------------------------------------------------------
 
+  /** @param {Event} event */
   pick(event) {
-    const { at } = event.target.closest("[data-at]")?.dataset ?? {};
+    const { at } =
+      /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-at]"))?.dataset ?? {};
     if (at === undefined) return;
     this.look(at === "end" ? this.page.tree.path().length : Number(at));
   }
 
+  /** @param {Event} event */
   hover(event) {
-    const { at } = event.target.closest?.("[data-at]")?.dataset ?? {};
-    const node = at === undefined || at === "end" ? null : this.page.tree.path()[at];
+    const { at } =
+      /** @type {HTMLElement | null | undefined} */ (/** @type {Element} */ (event.target).closest?.("[data-at]"))
+        ?.dataset ?? {};
+    const node = at === undefined || at === "end" ? null : this.page.tree.path()[Number(at)];
     if (node) this.page.tip(node.piece, percent(node.p));
     else this.page.tip(null);
     if (this.pixels) return;
     this.glance(node ? Number(at) : null);
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const { tree } = this.page;
     const count = tree.path().length;
@@ -255,7 +298,7 @@ export function thoughtsOf(pieces, marks) {
  * @param {string} piece
  * @param {boolean} special
  * @param {boolean} spaced
- * @returns {[Node, HTMLElement]}
+ * @returns {[ChildNode, HTMLElement]}
  */
 function given(piece, special, spaced) {
   const [lead, span] = token(piece, spaced);
@@ -269,7 +312,7 @@ function given(piece, special, spaced) {
  * spaces of their own.
  * @param {string} piece
  * @param {boolean} spaced
- * @returns {[Node, HTMLElement]}
+ * @returns {[ChildNode, HTMLElement]}
  */
 export function token(piece, spaced) {
   const span = make("bdi", "tok");
@@ -279,7 +322,11 @@ export function token(piece, spaced) {
   return [lead, span];
 }
 
-/** What a token shows, where that is another text than it has. */
+/**
+ * What a token shows, where that is another text than it has.
+ * @param {HTMLElement} span
+ * @param {string} piece
+ */
 function write(span, piece) {
   if (span.dataset.shown === piece) return;
   span.dataset.shown = piece;
@@ -290,7 +337,11 @@ function write(span, piece) {
 
 const LARGEST = 340; // CSS pixels a side
 
-/** The colour of a pixel as CSS. */
+/**
+ * The colour of a pixel as CSS.
+ * @param {Pick<Data, "arrays">} data
+ * @param {number} id
+ */
 export function colourOf(data, id) {
   const { palette } = data.arrays;
   const channels = palette.shape[1];
@@ -301,6 +352,11 @@ export function colourOf(data, id) {
 }
 
 class Pixels {
+  /**
+   * @param {HTMLElement} root
+   * @param {Page} page
+   * @param {(at: number) => void} look
+   */
   constructor(root, page, look) {
     this.root = root;
     this.page = page;
@@ -311,11 +367,11 @@ class Pixels {
     this.frame.append(this.canvas, this.mark);
     this.note = make("p", "sentence");
     root.append(this.frame, this.note);
-    this.canvas.addEventListener("click", (event) => {
+    this.canvas.addEventListener("click", (/** @type {MouseEvent} */ event) => {
       const at = this.at(event);
       if (at !== null) look(at);
     });
-    this.canvas.addEventListener("pointermove", (event) => this.hover(this.at(event)));
+    this.canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => this.hover(this.at(event)));
     this.canvas.addEventListener("pointerleave", () => page.tip(null));
   }
 
@@ -324,31 +380,36 @@ class Pixels {
     return this.page.data.prompt.ids.slice(1);
   }
 
-  /** Which of the written pixels the pointer is on. */
+  /**
+   * Which of the written pixels the pointer is on.
+   * @param {MouseEvent} event
+   */
   at(event) {
-    const { rows, columns } = this.page.data.grid;
+    const { rows, columns } = /** @type {import("./generate.js").Pixels} */ (this.page.data.grid);
     const { x, y } = fraction(event, this.canvas);
     const [col, row] = [Math.floor(x * columns), Math.floor(y * rows)];
     const at = row * columns + col - this.given.length;
     return col >= 0 && col < columns && at >= 0 && at <= this.page.tree.path().length ? at : null;
   }
 
+  /** @param {number | null} at */
   hover(at) {
     const node = at === null ? null : this.page.tree.path()[at];
-    if (node) this.page.tip(`${this.place(at)}: ${node.piece}`, percent(node.p));
+    if (node) this.page.tip(`${this.place(at ?? 0)}: ${node.piece}`, percent(node.p));
     else this.page.tip(null);
   }
 
+  /** @param {number} at */
   place(at) {
     const cell = at + this.given.length;
-    const { columns } = this.page.data.grid;
+    const { columns } = /** @type {import("./generate.js").Pixels} */ (this.page.data.grid);
     return `row ${Math.floor(cell / columns) + 1}, column ${(cell % columns) + 1}`;
   }
 
   update() {
     const { page, canvas, given } = this;
     const { data, tree } = page;
-    const { rows, columns } = data.grid;
+    const { rows, columns } = /** @type {import("./generate.js").Pixels} */ (data.grid);
     const side = Math.max(2, Math.floor(Math.min(LARGEST, page.across - 40) / columns));
     const path = tree.path();
     const ids = [...given, ...path.map(({ id }) => id)];
@@ -356,7 +417,7 @@ class Pixels {
     Object.assign(canvas, { width: columns * side * scale, height: rows * side * scale });
     canvas.style.width = `${columns * side}px`;
     canvas.style.height = `${rows * side}px`;
-    const context = canvas.getContext("2d");
+    const context = pencil(canvas);
     context.scale(scale, scale);
     ids.slice(0, rows * columns).forEach((id, cell) => {
       context.fillStyle = colourOf(data, id);
@@ -369,7 +430,13 @@ class Pixels {
     this.note.textContent = `${given.length} pixels given, ${path.length} of ${data.left} written; click one for its step.`;
   }
 
-  /** The line between what was given and what is written. */
+  /**
+   * The line between what was given and what is written.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} side
+   * @param {number} columns
+   * @param {number} count
+   */
   bounds(context, side, columns, count) {
     const [row, col] = [Math.floor(count / columns), count % columns];
     if (!count) return;

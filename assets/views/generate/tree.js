@@ -1,13 +1,33 @@
 // What was written from one prompt: a tree of tokens with the steps in which they were chosen. Two texts share what they have in common, and each leaf is a
 // branch. It is ours because it holds what streams in, and outlives the page: as long as the browser's tab is open, and in its session storage for a reload.
 
+/**
+ * @typedef {import("../core/payload.js").NamedArray} NamedArray
+ * @typedef {{ kind: string, sentence: string }} Stop why a text ends
+ * @typedef {{ method: string, most: number, seed: number, temperature: number, top_k: number, top_p: number, min_p: number, typical_p: number,
+ *   repetition_penalty: number, [other: string]: unknown }} Settings
+ * @typedef {{ id: number, piece: string, p: number, log: number, drawn: number, rank: number, step?: Step | null, stop?: Stop | null, chosen?: boolean,
+ *   shift?: number }} Written
+ * @typedef {Written & { key: number, parent: number | null, children: number[], said: number }} Token that was written, by its place in the tree
+ * @typedef {{ nodes: unknown[][], shown: number, settings: Settings[], coming?: Record<string, { query: import("./streams.js").Asked, steps: number | null }[]> }} Kept
+ * @typedef {{ id: number, piece: string, rank: number, own: number, log_own: number, logits: number, penalized: number, scaled: number, shares: number,
+ *   in_top_k: number, in_top_p: number, in_min_p: number, in_typical: number, probabilities: number }} Row
+ * @typedef {"in_top_k" | "in_top_p" | "in_min_p" | "in_typical"} Cut
+ */
+
 const STORED = "loupe generate "; // and which prompt
 const MOST = 12; // trees that are kept; those not looked at longest go
+/** @type {(keyof Token)[]} */
 const FIELDS = ["parent", "id", "piece", "p", "log", "drawn", "rank", "said", "shift", "chosen", "stop"];
 
+/** @type {Map<string, Tree>} */
 const trees = new Map(); // what the page calls model and prompt -> Tree, the newest last
 
-/** The tree of a prompt by its name, as it was left. `kept` is what a file that works alone brings along. */
+/**
+ * The tree of a prompt by its name, as it was left. `kept` is what a file that works alone brings along.
+ * @param {string} made
+ * @param {Kept | undefined} kept
+ */
 export function treeOf(made, kept) {
   let tree = trees.get(made);
   if (!tree) {
@@ -20,6 +40,7 @@ export function treeOf(made, kept) {
   return tree;
 }
 
+/** @param {string} made */
 function read(made) {
   try {
     return JSON.parse(sessionStorage.getItem(STORED + made) ?? "null");
@@ -29,17 +50,15 @@ function read(made) {
   }
 }
 
-/**
- * A token that was written, by its place in the tree.
- * @typedef {{ key: number, parent: number | null, children: number[], [said: string]: any }} Token
- */
-
-class Tree {
+export class Tree {
   /** @type {Map<number, Token>} */
   nodes;
   /** @type {number} the key of the token that comes next */
   next;
+  /** @type {number} the last token of the branch that is shown */
+  shown;
 
+  /** @param {string} made */
   constructor(made) {
     this.made = made;
     this.clear();
@@ -47,14 +66,20 @@ class Tree {
 
   /** Nothing but the prompt. `shown` is the last token of the branch that is shown, `at` which of its tokens is looked at (null: the newest). */
   clear() {
-    this.nodes = new Map([[0, { key: 0, parent: null, children: [] }]]);
+    const prompt = /** @type {Token} */ (/** @type {Partial<Token>} */ ({ key: 0, parent: null, children: [] })); // which was not written
+    this.nodes = new Map([[0, prompt]]);
     this.next = 1;
     this.shown = 0;
+    /** @type {number | null} */
     this.at = null;
+    /** @type {Settings[]} */
     this.settings = []; // those that tokens were written with
   }
 
-  /** The token of a key, which is one of the tree's. */
+  /**
+   * The token of a key, which is one of the tree's.
+   * @param {number} key
+   */
   node(key) {
     const node = this.nodes.get(key);
     if (!node) throw new Error(`expected the key of a token that was written, got ${key}`);
@@ -68,6 +93,9 @@ class Tree {
   /**
    * Puts a token behind the node `parent` and returns its key; one that is there already is written anew. `token` is {id, piece, p, log, drawn, rank,
    * step, stop, chosen, shift}: its probability in the model's own distribution, the logarithm of that, the probability in what it was drawn from.
+   * @param {number} parent
+   * @param {Written} token
+   * @param {Settings} settings
    */
   add(parent, token, settings) {
     const siblings = this.node(parent).children;
@@ -75,13 +103,14 @@ class Tree {
     if (key === undefined) {
       key = this.next++;
       siblings.push(key);
-      this.nodes.set(key, { key, parent, children: [] });
+      this.nodes.set(key, { ...token, key, parent, children: [], said: 0 });
     }
     const said = this.remember(settings);
     Object.assign(this.node(key), { chosen: false, stop: null, shift: 0, ...token, said });
     return key;
   }
 
+  /** @param {Settings} settings */
   remember(settings) {
     const text = JSON.stringify(settings);
     const known = this.settings.findIndex((one) => JSON.stringify(one) === text);
@@ -90,12 +119,16 @@ class Tree {
 
   /** The tokens from the prompt to a node. */
   path(key = this.shown) {
+    /** @type {Token[]} */
     const found = [];
     for (let node = this.node(key); node.parent !== null; node = this.node(node.parent)) found.push(node);
     return found.reverse();
   }
 
-  /** [the last node of a text that is here, how many of its ids that are]. */
+  /**
+   * [the last node of a text that is here, how many of its ids that are].
+   * @param {number[]} ids
+   */
   follow(ids) {
     let key = 0;
     for (const [count, id] of ids.entries()) {
@@ -110,6 +143,7 @@ class Tree {
     return this.path(key).map(({ id }) => id);
   }
 
+  /** @param {Token} node */
   settingsOf(node) {
     return this.settings[node.said];
   }
@@ -126,14 +160,20 @@ class Tree {
     return found;
   }
 
-  /** The last token of the branch that goes on from a node, by its newest turns. */
+  /**
+   * The last token of the branch that goes on from a node, by its newest turns.
+   * @param {number} key
+   */
   leafOf(key) {
     let node = this.node(key);
-    while (node.children.length) node = this.node(node.children.at(-1));
+    while (node.children.length) node = this.node(node.children[node.children.length - 1]);
     return node.key;
   }
 
-  /** Takes a branch away: its last token, and all before that no other branch has. */
+  /**
+   * Takes a branch away: its last token, and all before that no other branch has.
+   * @param {number} leaf
+   */
   remove(leaf) {
     const onPath = this.path().some(({ key }) => key === leaf);
     let node = this.node(leaf);
@@ -164,26 +204,32 @@ class Tree {
       const node = this.node(key);
       return FIELDS.map((field) => (field === "parent" ? place.get(node.parent ?? 0) : node[field]));
     });
-    return { nodes, shown: place.get(this.shown), settings: this.settings };
+    return { nodes, shown: place.get(this.shown) ?? 0, settings: this.settings };
   }
 
-  /** What `kept` gave; anything else came from elsewhere and is passed over. */
+  /**
+   * What `kept` gave; anything else came from elsewhere and is passed over.
+   * @param {Kept | null} kept
+   */
   restore(kept) {
     this.clear();
     if (!Array.isArray(kept?.nodes) || !Array.isArray(kept.settings)) return;
     this.settings = kept.settings;
     for (const [i, row] of kept.nodes.entries()) {
-      /** @type {any} */
-      const node = Object.fromEntries(FIELDS.map((field, j) => [field, row[j]]));
+      const node = /** @type {Omit<Token, "key" | "children">} */ (
+        Object.fromEntries(FIELDS.map((field, j) => [field, row[j]]))
+      );
+      const { parent } = node;
       const fits =
-        Number.isInteger(node.parent) &&
-        node.parent >= 0 &&
-        node.parent <= i &&
+        parent !== null &&
+        Number.isInteger(parent) &&
+        parent >= 0 &&
+        parent <= i &&
         Number.isInteger(node.id) &&
         typeof node.piece === "string";
       if (!fits || !Number.isFinite(node.log) || !(node.said in this.settings)) return this.clear();
       this.nodes.set(i + 1, { ...node, key: i + 1, children: [] });
-      this.node(node.parent).children.push(i + 1);
+      this.node(parent).children.push(i + 1);
     }
     this.next = this.nodes.size;
     if (this.nodes.has(kept.shown)) this.shown = kept.shown;
@@ -200,6 +246,7 @@ class Tree {
   }
 }
 
+/** @type {[field: Cut, name: string][]} */
 export const CUTS = [
   ["in_top_k", "top-k"],
   ["in_top_p", "top-p"],
@@ -218,10 +265,15 @@ export function stepsOf({ arrays, pieces }) {
 }
 
 /** What is looked at is read from the arrays then: of a text that comes, most steps never are. */
-class Step {
-  /** @type {Record<string, any>[] | null} its rows */
+export class Step {
+  /** @type {Row[] | null} its rows */
   found = null;
 
+  /**
+   * @param {Record<string, NamedArray>} arrays
+   * @param {Record<number, string>} pieces
+   * @param {number} place
+   */
   constructor(arrays, pieces, place) {
     this.arrays = arrays;
     this.pieces = pieces;
@@ -232,18 +284,20 @@ class Step {
     this.chosen = this.row(this.width - 1);
   }
 
+  /** @param {number} rank */
   row(rank) {
+    /** @type {Record<string, number>} */
     const row = {};
     for (const name in this.arrays)
       if (name.startsWith("top.")) row[name.slice(4)] = this.arrays[name].data[this.place * this.width + rank];
-    row.piece = this.pieces[row.id];
-    return row;
+    return /** @type {Row} */ (/** @type {unknown} */ ({ ...row, piece: this.pieces[row.id] }));
   }
 
   get rows() {
     return (this.found ??= Array.from({ length: this.width - 1 }, (_, rank) => this.row(rank)));
   }
 
+  /** @param {string} name */
   own(name) {
     const { data, shape } = this.arrays[name];
     return Array.from(data.subarray(this.place * shape[1], (this.place + 1) * shape[1]));
@@ -281,7 +335,10 @@ class Step {
   }
 }
 
-/** What the tree keeps of a step. */
+/**
+ * What the tree keeps of a step.
+ * @param {Step} step
+ */
 export function tokenOf(step, more = {}) {
   const { chosen } = step;
   return {
@@ -296,7 +353,16 @@ export function tokenOf(step, more = {}) {
   };
 }
 
-/** What is asked to see the step at which a token of the tree was chosen. */
+/**
+ * What is asked to see the step at which a token of the tree was chosen.
+ * @param {Tree} tree
+ * @param {Token} node
+ */
 export function stepQuery(tree, node) {
-  return { ask: "step", begun: tree.ids(node.parent), settings: tree.settingsOf(node), id: node.id };
+  return {
+    ask: /** @type {const} */ ("step"),
+    begun: tree.ids(node.parent ?? 0),
+    settings: tree.settingsOf(node),
+    id: node.id,
+  };
 }

@@ -7,8 +7,22 @@ import { StepView } from "./step.js";
 import { colourOf, Text } from "./text.js";
 import { stepQuery, stepsOf } from "./tree.js";
 
+/**
+ * @typedef {import("./generate.js").Page} Page
+ * @typedef {import("./tree.js").Tree} Tree
+ * @typedef {import("./tree.js").Token} Token
+ * @typedef {import("./tree.js").Row} Row
+ * @typedef {import("./streams.js").Run} Run
+ * @typedef {ReturnType<typeof branchesOf>[number]} Branch
+ * @typedef {{ show: (leaf: number) => void, remove: (leaf: number | null) => void }} On
+ */
+
 const READABLE = 400; // ms from one drawing of the step to the next while tokens come
 
+/**
+ * @param {HTMLElement} room
+ * @param {Page} page
+ */
 export function mount(room, page) {
   return new Write(room, page);
 }
@@ -17,6 +31,10 @@ class Write {
   /** @type {Record<string, HTMLElement>} */
   places;
 
+  /**
+   * @param {HTMLElement} room
+   * @param {Page} page
+   */
   constructor(room, page) {
     this.page = page;
     this.room = room;
@@ -62,6 +80,10 @@ class Write {
     this.room.append(bar, body);
   }
 
+  /**
+   * @param {string} name
+   * @param {(event: MouseEvent) => unknown} work
+   */
   act(name, work) {
     const button = make("button", `write-button ${name}`);
     button.type = "button";
@@ -76,7 +98,7 @@ class Write {
   update() {
     const { page } = this;
     const { tree, run, data } = page;
-    const last = tree.nodes.get(tree.shown);
+    const last = tree.node(tree.shown);
     const ended = this.ended();
     this.button.hidden = page.alone;
     this.button.textContent = run.active ? "Stop" : tree.shown ? "Continue" : "Write";
@@ -110,6 +132,7 @@ class Write {
     return false;
   }
 
+  /** @param {Run["speed"]} speed */
   tellSpeed(speed) {
     const some = speed && speed.tokens > 0;
     this.speed.textContent = some
@@ -121,7 +144,7 @@ class Write {
   /** Why nothing can follow, whatever the settings. */
   ended() {
     const { tree, data } = this.page;
-    const { stop } = tree.nodes.get(tree.shown);
+    const { stop } = tree.node(tree.shown);
     if (!tree.shown && data.full) return data.full.sentence;
     return stop && ["end", "context", "picture"].includes(stop.kind) ? stop.sentence : "";
   }
@@ -130,7 +153,7 @@ class Write {
   differs() {
     const { tree, data } = this.page;
     if (data.settings.method === "sample") return true;
-    const first = tree.nodes.get(0).children.map((key) => JSON.stringify(tree.settingsOf(tree.nodes.get(key))));
+    const first = tree.node(0).children.map((key) => JSON.stringify(tree.settingsOf(tree.node(key))));
     return !first.includes(JSON.stringify(data.settings));
   }
 
@@ -139,7 +162,7 @@ class Write {
     const { run, tree } = page;
     if (run.active) return run.stop();
     if (page.alone || this.ended()) return;
-    run.begin(tree.shown, tree.nodes.get(tree.shown).shift ?? 0);
+    run.begin(tree.shown, tree.node(tree.shown).shift ?? 0);
   }
 
   /** From the prompt, with the first seed that it was not written from yet. */
@@ -153,7 +176,10 @@ class Write {
     run.begin(0, shift);
   }
 
-  /** Those with which tokens of a branch were drawn under the present settings. */
+  /**
+   * Those with which tokens of a branch were drawn under the present settings.
+   * @param {Token} node
+   */
   seeds(node) {
     const { tree } = this.page;
     return tree.path(tree.leafOf(node.key)).map((one) => tree.settingsOf(one).seed);
@@ -161,7 +187,10 @@ class Write {
 
   // --- one step ------------------------------------------------------------------------------------------------------------
 
-  /** Looks at a token of the branch by its place; one behind the last is what would follow, null the newest. */
+  /**
+   * Looks at a token of the branch by its place; one behind the last is what would follow, null the newest.
+   * @param {number | null} at
+   */
   look(at) {
     const { tree, run } = this.page;
     const count = tree.path().length;
@@ -176,7 +205,10 @@ class Write {
     return tree.at === null ? Math.max(0, count - 1) : Math.min(tree.at, count);
   }
 
-  /** The pointer is on a token: its step, if that is here, until the pointer is gone (null). */
+  /**
+   * The pointer is on a token: its step, if that is here, until the pointer is gone (null).
+   * @param {number | null} at
+   */
   glance(at) {
     const { tree, run } = this.page;
     if (run.active) return;
@@ -195,7 +227,9 @@ class Write {
     this.asked = null;
     const path = tree.path();
     const node = path[this.at] ?? null;
-    const query = node ? stepQuery(tree, node) : { ask: "step", begun: tree.ids(), settings: data.settings };
+    const query = node
+      ? stepQuery(tree, node)
+      : { ask: /** @type {const} */ ("step"), begun: tree.ids(), settings: data.settings };
     const shown = { at: this.at, count: path.length, node, settings: query.settings };
     if (node?.step) {
       this.step.update({ ...shown, step: node.step });
@@ -217,7 +251,10 @@ class Write {
     );
   }
 
-  /** Leads from the step that is shown to what wrote its logits, where another page reads the text up to it. */
+  /**
+   * Leads from the step that is shown to what wrote its logits, where another page reads the text up to it.
+   * @param {number[]} begun
+   */
   explain(begun) {
     const { page } = this;
     if (page.alone || page.run.active) return;
@@ -228,7 +265,10 @@ class Write {
     );
   }
 
-  /** Another token in place of the one that is looked at: the text branches there, and goes on. */
+  /**
+   * Another token in place of the one that is looked at: the text branches there, and goes on.
+   * @param {Row} row
+   */
   choose(row) {
     const { page } = this;
     const { tree, run, data } = page;
@@ -236,8 +276,8 @@ class Write {
     const node = path[this.at];
     if (page.alone || node?.id === row.id) return;
     run.stop();
-    const parent = node ? node.parent : tree.shown;
-    const shift = (node ?? tree.nodes.get(tree.shown)).shift ?? 0;
+    const parent = node ? (node.parent ?? 0) : tree.shown;
+    const shift = (node ?? tree.node(tree.shown)).shift ?? 0;
     const settings = { ...data.settings, seed: data.settings.seed + shift };
     const key = tree.add(
       parent,
@@ -257,6 +297,7 @@ class Write {
     run.begin(key, shift);
   }
 
+  /** @param {number} leaf */
   show(leaf) {
     const { tree, run } = this.page;
     run.stop();
@@ -266,6 +307,7 @@ class Write {
     this.page.refresh();
   }
 
+  /** @param {number | null} leaf */
   remove(leaf) {
     const { tree, run } = this.page;
     run.stop();
@@ -278,6 +320,7 @@ class Write {
 
   // --- keyboard, take away -------------------------------------------------------------------------------------------------
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (event.key === "Enter") {
       event.preventDefault();
@@ -291,7 +334,8 @@ class Write {
     const path = tree.path();
     const node = path[this.at];
     const last = path.findLastIndex(({ chosen }) => chosen);
-    const said = path.at(-1) ? tree.settingsOf(path.at(-1)) : data.settings;
+    const newest = path.at(-1);
+    const said = newest ? tree.settingsOf(newest) : data.settings;
     const begun = Math.max(last + 1, path.findLastIndex((one) => tree.settingsOf(one) !== said) + 1);
     const { count, sum, perplexity } = tree.measure();
     const numbers = count
@@ -318,6 +362,14 @@ const LETTERS = 90; // of a branch that are shown
 
 /** The tree of everything that was written from a prompt: a line for each branch, from where it left another one to its end. `on.show(leaf)` and `on.remove(leaf)`, null for all. */
 class Branches {
+  /** @type {string} what is drawn, in words */
+  drawn;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Page} page
+   * @param {On} on
+   */
   constructor(root, page, on) {
     this.root = root;
     this.page = page;
@@ -357,22 +409,29 @@ class Branches {
     if (focused) this.body.querySelector(`.branch[data-leaf="${focused}"]`)?.focus({ preventScroll: true });
   }
 
+  /**
+   * @param {Branch[]} branches
+   * @param {number} width
+   */
   lines(branches, width) {
     const deepest = Math.max(...branches.map(({ depth }) => depth));
+    /** @param {number} depth */
     const x = (depth) => 6 + (depth / deepest) * (width - 14);
     const picture = svg("svg", { width, height: branches.length * ROW, "aria-hidden": "true" });
+    /** @param {number} row */
     const y = (row) => row * ROW + ROW / 2;
     branches.forEach(({ fork, depth, leaf }, row) => {
       const shown = leaf === this.page.tree.shown ? " is-shown" : "";
       if (row) picture.append(svg("path", { class: `joint${shown}`, d: `M${x(fork.depth)} ${y(fork.row)}V${y(row)}` }));
       picture.append(svg("path", { class: `line${shown}`, d: `M${x(fork.depth)} ${y(row)}H${x(depth)}` }));
-      const over = FINAL.includes(this.page.tree.nodes.get(leaf).stop?.kind) ? " is-over" : "";
+      const over = FINAL.includes(this.page.tree.node(leaf).stop?.kind ?? "") ? " is-over" : "";
       picture.append(svg("circle", { class: `end${shown}${over}`, cx: x(depth), cy: y(row), r: 4 }));
       if (row) picture.append(svg("circle", { class: "fork", cx: x(fork.depth), cy: y(fork.row), r: 3 }));
     });
     return picture;
   }
 
+  /** @param {Branch} branch */
   row({ leaf, own, fork }) {
     const { tree, run } = this.page;
     const line = make("div", "branch-line");
@@ -409,6 +468,7 @@ class Branches {
     return line;
   }
 
+  /** @param {Token[]} own */
   text(own) {
     const { data } = this.page;
     return own
@@ -418,7 +478,11 @@ class Branches {
       .trim();
   }
 
-  /** Of a picture the colours of the first pixels that only this branch has. */
+  /**
+   * Of a picture the colours of the first pixels that only this branch has.
+   * @param {Token[]} own
+   * @param {Branch["fork"]} fork
+   */
   swatches(own, fork) {
     const first = own.slice(0, SWATCHES).map(({ id }) => {
       const swatch = make("i", "swatch");
@@ -429,17 +493,21 @@ class Branches {
   }
 }
 
+/** @param {number} sum */
 function signed(sum) {
   return sum.toFixed(2).replace("-0.00", "0.00").replace("-", "−");
 }
 
-/** Every leaf with the tokens of its own: {leaf, depth, own, fork: {depth, row}}, `fork` being where it left a branch above it. */
+/**
+ * Every leaf with the tokens of its own: {leaf, depth, own, fork: {depth, row}}, `fork` being where it left a branch above it.
+ * @param {Tree} tree
+ */
 function branchesOf(tree) {
   const rows = new Map([[0, 0]]); // token -> the row of the branch that had it first
   return tree.leaves().map((leaf, row) => {
     const path = tree.path(leaf);
     const known = path.findLastIndex(({ key }) => rows.has(key));
-    const fork = { depth: known + 1, row: rows.get(path[known]?.key ?? 0) };
+    const fork = { depth: known + 1, row: rows.get(path[known]?.key ?? 0) ?? 0 };
     const own = path.slice(known + 1);
     for (const { key } of own) rows.set(key, row);
     return { leaf, depth: path.length, own, fork };
