@@ -4,19 +4,22 @@ The logit lens reads a stream as if nothing came after it. The tuned lens (Belro
 it through an affine map of its layer, h + A h + b, learned so that what it says is what the model says in the end;
 before a step is taken it is the logit lens. The Jacobian lens takes the mean, over texts and positions, of the
 derivative of the last stream by that of the layer at the same position: J h in place of h, with nothing learned. A
-published lens is a tuned one that others learned (`published_lens.py`).
+published lens is one of either kind that others made (`published_lens.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from engine.analysis.logit_lens import Translators, check_lens, read_stream
-from engine.analysis.published_lens import FOLDER, compare_translators, read_tuned_lens
+from engine.analysis.published_lens import FOLDER, JACOBIANS, compare_translators, find_lens, read_lens
 from engine.checkpoints import Checkpoint
 from engine.inputs.readers import Reading
 from engine.inputs.samples import samples
@@ -102,7 +105,7 @@ def jacobian_lens(model: Transformer, readings: Iterable[Reading], places: int =
         for pos in sorted({round(one) for one in torch.linspace(0, length - 1, places + 2)[1:-1].tolist()}):
             total += jacobian_at(model, trace, pos)
             count += 1
-        yield Translators(total / count - torch.eye(width), torch.zeros(layers, width), texts)
+        yield Translators(total / count - torch.eye(width), torch.zeros(layers, width), texts, kind="Jacobian")
 
 
 def jacobian_at(model: Transformer, trace: Trace, pos: int) -> Tensor:
@@ -148,6 +151,7 @@ def repeat(value: Any, copies: int) -> Any:
 
 learned = LruCache[SharedWork[Translators]](KEPT)
 measured = LruCache[Tensor](2**20)
+_given: WeakKeyDictionary[Transformer, Translators] = WeakKeyDictionary()
 
 
 def learning_of(checkpoint: Checkpoint, kind: LensKind) -> SharedWork[Translators]:
@@ -166,29 +170,40 @@ def learning_of(checkpoint: Checkpoint, kind: LensKind) -> SharedWork[Translator
 
 
 def find_published(checkpoint: Checkpoint) -> Translators:
-    """The lens that lies beside the weights. Raises ValueError where there is none, and as `read_tuned_lens` does."""
-    folder = None if checkpoint.source is None else checkpoint.source / FOLDER
-    if folder is None or not folder.is_dir():
+    """The lens that was given last, or else lies beside the weights. Raises ValueError where there is none, and as
+    `read_lens` does."""
+    if (given := _given.get(checkpoint.model)) is not None:
+        return given
+    place = None if checkpoint.source is None else find_lens(checkpoint.source)
+    if place is None:
         raise ValueError(
             "This model has no published lens; put config.json and params.pt of the package tuned-lens into a folder "
-            f"{FOLDER} beside its weights, or choose another lens."
+            f"{FOLDER} beside its weights, or the file of a Jacobian lens into a folder {JACOBIANS}, or choose another."
         )
-    return read_tuned_lens(folder, checkpoint.model)
+    return read_lens(place, checkpoint.model)
+
+
+def give_lens(checkpoint: Checkpoint, place: Path, source: str) -> None:
+    """Takes the lens at `place` for the published one of a checkpoint from now on; `source` says whence it is. Raises
+    as `read_lens` does."""
+    _given[checkpoint.model] = replace(read_lens(place, checkpoint.model), base=source)
+    learned.drop((checkpoint.model, "published"))
 
 
 def compare_published(checkpoint: Checkpoint) -> Tensor | None:
-    """Cosine of the published lens with the tuned one, layer; None until that is learned."""
-    tuned = learned.find((checkpoint.model, "tuned"))
-    if tuned is None or tuned.steps:
+    """Cosine of the published lens with ours of its kind, layer; None until that is made."""
+    published = learning_of(checkpoint, "published").results
+    ours = learned.find((checkpoint.model, published.kind))
+    if ours is None or ours.steps:
         return None
-    return compare_translators(tuned.results, learning_of(checkpoint, "published").results)
+    return compare_translators(ours.results, published)
 
 
 def measure_lens(checkpoint: Checkpoint, kind: LensKind) -> Tensor:
     """`distances` of the lens as it is by now, the mean of HELD_OUT texts that no lens is made of."""
     model, first = checkpoint.model, max(TEXTS.values())
     work = None if kind == "logit" else learning_of(checkpoint, kind)
-    key = model, kind, work and work.done
+    key = model, kind, work and (work.done, work.results.base)
     if (known := measured.find(key)) is not None:
         return known
     made = no_translators(model) if work is None else work.results

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -23,12 +24,16 @@ from engine.runtime.trace import Trace
 @dataclass(frozen=True)
 class Translators:
     """Maps of each layer's stream h to the input of the final norm and the head: h + `matrix` h + `bias` (layer d_model
-    d_model and layer d_model), made of `texts` texts. `base` is the model that others made them for, by their name."""
+    d_model and layer d_model), made of `texts` texts. `base` is the model that others made them for, or where they come
+    from, by their name, `kind` what they are, and `missing` the layers of which others made none, which stay as they
+    are."""
 
     matrix: Tensor
     bias: Tensor
     texts: int = 0
     base: str = ""
+    kind: Literal["tuned", "Jacobian"] = "tuned"
+    missing: tuple[int, ...] = ()
 
     def translate(self, stream: Tensor, layer: int) -> Tensor:
         """`stream` is ... d_model; that behind the last block stays."""

@@ -184,7 +184,10 @@ def fetch_listing(name: HubName) -> ModelInfo:
         ) from None
 
 
-def plan_online(name: HubName, info: ModelInfo) -> Download:
+def plan_online(
+    name: HubName, info: ModelInfo, choose: Callable[[Collection[str]], Collection[str]] | None = None
+) -> Download:
+    """`choose` gives the files to fetch of all names, in place of a checkpoint's."""
     commit, cache = info.sha, repo_cache(name.repo)
     if not isinstance(commit, str) or not COMMIT.fullmatch(commit):
         raise ValueError(f"{host()} must say which commit {name} is at, got {commit!r}; correct HF_ENDPOINT.")
@@ -201,13 +204,12 @@ def plan_online(name: HubName, info: ModelInfo) -> Download:
         fetch_file(name, cache, commit, index)
         return cache.snapshot(commit) / file
 
+    chosen = choose_files(siblings, name.repo, fetch_index) if choose is None else choose(siblings)
     return Download(
         name,
         commit,
         cache.snapshot(commit),
-        files=tuple(
-            read_sibling(siblings[file], cache, commit) for file in choose_files(siblings, name.repo, fetch_index)
-        ),
+        files=tuple(read_sibling(siblings[file], cache, commit) for file in chosen),
         licence=read_licence(info),
         gated=bool(info.gated),
         private=bool(info.private),

@@ -61,10 +61,20 @@ class PickledWeights:
 
 def read_torch_pickle(path: Path) -> PickledWeights:
     """Raises ValueError for what is no such file, or holds anything but tensors and plain values."""
+    loaded, zipped = unpickle(path)
+    tensors, notes = _find_table(loaded, path)
+    check_stored(tensors, path)
+    settings = loaded.get(SETTINGS)
+    return PickledWeights(tensors, zipped, _keep_plain(settings) if isinstance(settings, dict) else None, notes)
+
+
+def unpickle(path: Path) -> tuple[Any, bool]:
+    """What a file holds, and whether its tensors are maps of it. Raises as `read_torch_pickle`; what the tensors store
+    is not checked."""
     try:
         zipped = zipfile.is_zipfile(path)
         (_scan_zip if zipped else _scan_plain)(path)
-        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=zipped), zipped
     except PickleRefusal as refused:
         raise ValueError(f"{path} must be a PyTorch file of tensors and nothing else, and {refused}.") from None
     except UNREADABLE as error:
@@ -74,14 +84,15 @@ def read_torch_pickle(path: Path) -> PickledWeights:
             f"{path} must be a PyTorch file of tensors and nothing else, and does not read as one; "
             "save it as safetensors."
         ) from error
-    tensors, notes = _find_table(loaded, path)
+
+
+def check_stored(tensors: Mapping[Any, Tensor], path: Path) -> None:
+    """Raises ValueError for a tensor of which the file has less than its shape."""
     for name, tensor in tensors.items():
         stored = tensor.untyped_storage().nbytes() if tensor.layout == torch.strided else 0
         lacking = tensor.is_nested or stored < tensor.numel() * tensor.element_size()  # a nested one has no shape
         if tensor.device.type != "cpu" or lacking:
             raise ValueError(f"{name} in {path} must be stored whole, got less than its shape; do not trust this file.")
-    settings = loaded.get(SETTINGS)
-    return PickledWeights(tensors, zipped, _keep_plain(settings) if isinstance(settings, dict) else None, notes)
 
 
 def _keep_plain(settings: Mapping[Any, Any]) -> dict[str, Any]:

@@ -36,7 +36,8 @@ def tabulate_lens(run: RunContext, found: Lens, name: str) -> Table:
 
 def cached_lens(run: RunContext, lens: LensKind) -> Lens:
     """Both charts draw it, and each run of the page again."""
-    return run.cached(("lens", lens), lambda: ask_lens(run, lens))
+    made = make_lens(run.checkpoint, lens)
+    return run.cached(("lens", lens, made and made.base), lambda: ask_lens(run, lens))
 
 
 def lens_steps(run: RunContext, lens: LensKind = "logit", **_: Any) -> list[Callable[[], Translators]]:

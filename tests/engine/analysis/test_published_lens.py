@@ -1,4 +1,4 @@
-"""A tuned lens in the form of the package tuned-lens: read as it reads it, and refused where it is damaged."""
+"""Lenses in the forms of the packages tuned-lens and jacobian-lens: read as those do, or refused in a sentence."""
 
 import json
 from collections.abc import Callable
@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 import torch
+from huggingface_hub.utils import close_session
 from torch import Tensor, nn
 
 from engine import load, run
 from engine.analysis import lenses
 from engine.analysis.lenses import (
     compare_published,
+    give_lens,
     learning_of,
     make_lens,
     measure_lens,
@@ -20,9 +22,10 @@ from engine.analysis.lenses import (
     tune_lens,
 )
 from engine.analysis.logit_lens import lens_logits
-from engine.analysis.published_lens import compare_translators, read_tuned_lens
+from engine.analysis.published_lens import compare_translators, fetch_lens, read_jacobian_lens, read_tuned_lens
 from engine.inputs.samples import samples
 from tests.engine import tiny
+from tests.engine.checkpoints.hub_server import Repo, serving
 from tests.engine.tiny import IDS, config
 
 MODEL = tiny.model(config("rotary"))
@@ -119,3 +122,69 @@ def test_what_is_no_lens_of_the_model_is_one_sentence(tmp_path: Path, subtests: 
         damage(written(tmp_path, translators()))
         with subtests.test(wrong), pytest.raises(ValueError, match=rf"^[^\n]* must [^\n]*({wrong})[^\n]*\.$"):
             read_tuned_lens(tmp_path, MODEL)
+
+
+def jacobians(file: Path, blocks: range = range(LAYERS), width: int = WIDTH, **said: Any) -> Path:
+    """The file as jacobian-lens saves it."""
+    torch.manual_seed(4)
+    made = {block: torch.randn(width, width).half() for block in blocks}
+    torch.save({"J": made, "n_prompts": 9, "source_layers": list(blocks), "d_model": width, **said}, file)
+    return file
+
+
+def test_a_jacobian_lens_reads_what_is_behind_a_block_and_leaves_the_embedding(tmp_path: Path) -> None:
+    file = jacobians(tmp_path / "lens.pt")
+    lens, trace = read_jacobian_lens(file, MODEL), run(MODEL, IDS)
+    assert (lens.kind, lens.texts, lens.missing) == ("Jacobian", 9, (0,))
+    stored = torch.load(file)["J"]
+    for layer in range(LAYERS):
+        stream = trace[f"blocks.{layer}.resid_pre"]
+        read = stream if layer == 0 else stream @ stored[layer - 1].float().mT
+        wanted = MODEL.heads(MODEL.final_norm(read), None, slice(None), None)[0]
+        torch.testing.assert_close(lens_logits(MODEL, trace, layer, made=lens), wanted[0], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(compare_translators(lens, lens), torch.ones(LAYERS))
+    for wrong, damaged in (
+        (r"J of block 0 .* of shape \[16, 16\], got \[17, 17\]", jacobians(tmp_path / "wide.pt", width=WIDTH + 1)),
+        (f"blocks 0 to {LAYERS - 1}, got {LAYERS}", jacobians(tmp_path / "deep.pt", range(LAYERS + 1))),
+        ("must hold J", jacobians(tmp_path / "other.pt", J={"a": 1})),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            read_jacobian_lens(damaged, MODEL)
+
+
+def test_the_lens_of_a_model_is_found_in_a_repository_of_many_and_is_its_published_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = load("induction")
+    layers, width = checkpoint.config.layers, checkpoint.config.d_model
+    lens = jacobians(tmp_path / "lens.pt", range(layers - 1), width).read_bytes()
+    tuned = tmp_path / "tuned"
+    tuned.mkdir()
+    written(tuned, translators(layers, width))
+    names = ("induction/jlens/induction_jacobian_lens_n9.pt", "induction-2/jlens/induction-2_jacobian_lens.pt")
+    for variable in ("HF_TOKEN", "HF_HUB_OFFLINE", "HF_HUB_CACHE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with serving() as fresh:
+        hub = fresh()
+        monkeypatch.setenv("HF_ENDPOINT", hub.address + "/")
+        hub.repos["lenses/many"] = Repo(dict.fromkeys(names, lens))
+        hub.repos["lenses/tuned"] = Repo({f"lens/induction/{p.name}": p.read_bytes() for p in tuned.iterdir()})
+        hub.repos["lenses/two"] = Repo(dict.fromkeys((names[0], "induction/other.pt"), lens))
+        place = fetch_lens("hub:lenses/many", checkpoint.name)
+        give_lens(checkpoint, place, "hub:lenses/many")
+        found = make_lens(checkpoint, "published")
+        assert found is not None and (found.kind, found.base) == ("Jacobian", "hub:lenses/many")
+        assert compare_published(checkpoint) is None
+        ours = learning_of(checkpoint, "Jacobian").reach()
+        assert compare_published(checkpoint).tolist() == compare_translators(ours, found).tolist()  # type: ignore[union-attr]
+        give_lens(checkpoint, fetch_lens("hub:lenses/tuned", checkpoint.name), "hub:lenses/tuned")
+        again = make_lens(checkpoint, "published")
+        assert again is not None and (again.kind, again.base) == ("tuned", "hub:lenses/tuned")
+        with pytest.raises(
+            ValueError, match=r"one lens of 'induction' .*, got induction/jlens/.*, induction/other\.pt; "
+        ):
+            fetch_lens("hub:lenses/two", checkpoint.name)
+        assert fetch_lens("hub:lenses/two induction/other.pt", checkpoint.name).name == "other.pt"
+        close_session()
