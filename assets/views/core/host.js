@@ -73,7 +73,7 @@ async function offer(place, styles) {
   if (place.toolbar) place.toolbar.update();
   else {
     addStyle(place.root, styles["share/share"]);
-    place.toolbar = mount(place);
+    place.toolbar = mount(/** @type {import("../share/share.js").Place} */ (/** @type {unknown} */ (place)));
   }
 }
 

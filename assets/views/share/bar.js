@@ -2,9 +2,11 @@
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
 
+/** @typedef {{model: string, text: string, about: string, look: {layer?: number, head?: number}, assumed: string[]}} Data */
+
 /**
  * @param {HTMLElement} root
- * @param {{model: string, text: string, about: string, look: {layer?: number, head?: number}, assumed: string[]}} data
+ * @param {Data} data
  * `about` says more of the model; `look` is what the page shows where its address says nothing else; `assumed` are keys of a
  * config.json that is not there
  */
@@ -29,6 +31,7 @@ export function mount(root, data) {
   draw();
   const stop = address.observe(draw);
   return {
+    /** @param {Data} next */
     update(next) {
       data = next;
       draw();

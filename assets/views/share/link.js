@@ -1,11 +1,21 @@
 // The address of what is shown now: model, text and settings as the page says them, the view's own state behind the #.
 import { arrived, excess, READABLE } from "../core/address.js";
 
+/**
+ * @typedef {import("../core/payload.js").Payload} Payload
+ * @typedef {import("./shown.js").View} View
+ * @typedef {import("./share.js").Take} Take
+ */
+
 const WRITTEN = 250; // ms until address.js has written what it was told
 const MOST = 1000; // entries of a query, which Streamlit drops without a word where it names more
+/** @type {Record<string, string>} */
 const CALLED = { text: "text", second: "second text", target: "target", span: "gap’s words", edits: "edits" };
 
-/** The part behind the #, with where the view stands even if nobody has moved it: an example may change one day. */
+/**
+ * The part behind the #, with where the view stands even if nobody has moved it: an example may change one day.
+ * @param {View} view
+ */
 export async function state(view) {
   view.remember?.();
   await new Promise((resolve) => setTimeout(resolve, WRITTEN));
@@ -31,16 +41,21 @@ export function link(said, hash, { hidden = [], instruction = "", predict = fals
   return `${location.origin}${location.pathname}?${query}${hash}`;
 }
 
-/** What a person must know of what is shown before they reload the page: a sentence, "" where the address holds all of it. */
+/**
+ * What a person must know of what is shown before they reload the page: a sentence, "" where the address holds all of it.
+ * @param {Take} take
+ */
 export function unlinked(take) {
   const query = queryOf(take.link ?? {});
   return excess(query).length ? tooLong(query) : "";
 }
 
+/** @param {Record<string, string>} entries */
 function queryOf(entries) {
   return new URLSearchParams(entries).toString().replaceAll("%2C", ",");
 }
 
+/** @param {string} query */
 function tooLong(query) {
   const names = excess(query).map(called);
   const [is, they, it, stay] =
@@ -50,9 +65,12 @@ function tooLong(query) {
   return `${subject} ${is} too long for a link: ${sizes}. ${they} ${stay} here until the page is reloaded or closed; paste ${it} again then.`;
 }
 
-/** Of an entry of the query: "the text", and of a comparison "the text of A". */
+/**
+ * Of an entry of the query: "the text", and of a comparison "the text of A".
+ * @param {string} name
+ */
 function called(name) {
-  const [, side, field] = name.match(/^(?:([a-d])_)?(.*)$/);
+  const [, side, field = name] = name.match(/^(?:([a-d])_)?(.*)$/) ?? [];
   return `the ${CALLED[field] ?? field}${side ? ` of ${side.toUpperCase()}` : ""}`;
 }
 
@@ -69,16 +87,21 @@ export function unread() {
   ];
 }
 
+/** @param {number} count */
 function written(count) {
   return count.toLocaleString("en");
 }
 
-/** What the part behind the # asks for and this run does not have, a part of a sentence each. */
+/**
+ * What the part behind the # asks for and this run does not have, a part of a sentence each.
+ * @param {Record<string, unknown>} state
+ * @param {Payload} data
+ */
 export function missed(state, data) {
   const lanes = data.lanes ?? data.sides?.[0].lanes; // of a comparison, those of the run that the others are compared with
   if (!lanes) return [];
   const sides = Object.keys(lanes);
-  const side = state.side ?? sides.at(-1);
+  const side = typeof state.side === "string" ? state.side : (sides.at(-1) ?? "");
   if (!(side in lanes)) return [`there is no stack “${side}” here`];
   const { model, pieces } = lanes[side];
   const sizes = { layer: ["block", model.layers], head: ["head", model.heads], query: ["row", pieces.length] };
@@ -86,7 +109,8 @@ export function missed(state, data) {
   for (const [name, [word, size]] of Object.entries(sizes)) {
     const value = state[name];
     if (value === undefined) continue;
-    if (!Number.isInteger(value) || value < 0) found.push(`${word} ${JSON.stringify(value)} is no whole number`);
+    if (typeof value !== "number" || !Number.isInteger(value) || value < 0)
+      found.push(`${word} ${JSON.stringify(value)} is no whole number`);
     else if (value >= size)
       found.push(`${word} ${value + 1} is not here, there ${size === 1 ? "is 1" : `are ${size}`}`);
   }

@@ -8,7 +8,19 @@ import { shade } from "../core/theme.js";
 import { drawn } from "./vector.js";
 import { DPI, pngFile, svgFile } from "./vector_file.js";
 
+/**
+ * @typedef {import("./shown.js").Asks} Asks
+ * @typedef {import("./shown.js").Asked} Asked
+ * @typedef {"link" | "class" | "session" | "picture" | "file" | "python" | "data"} Row
+ * @typedef {Record<string, string> & { row: Row }} Words of a row
+ * @typedef {{ open: string, rows: Words[], controls: [key: string, name: string][], predicts: boolean, matrices?: string[], tables?: Record<string, Asked>,
+ *   trace: string, link?: Record<string, string>, hidden: string[], data?: string, read: string, title: string, model: string, edits: string,
+ *   names: string[] }} Take what there is to take
+ * @typedef {Pick<import("../core/host.js").Place, "root" | "data" | "emit"> & { view: import("./shown.js").View }} Place
+ */
+
 const WIDTH = { usual: 17, least: 4, most: 60 }; // centimetres; 17 is the text of an A4 page
+/** @type {[format: "csv" | "parquet" | "npz", name: string, type: string][]} */
 const FORMATS = [
   ["csv", "CSV", "text/csv"],
   ["parquet", "Parquet", "application/vnd.apache.parquet"],
@@ -18,12 +30,21 @@ const FORMATS = [
 const LOOKED_AT = "what is looked at"; // in place of a table's name
 const CLIPPED = 400; // characters of a text in a caption
 
-/** `place` is a mounted view as host.js has it: {root, data, view}; data.take says what there is to take, and its rows with their words. */
+/**
+ * `place` is a mounted view as host.js has it: {root, data, view}; data.take says what there is to take, and its rows with their words.
+ * @param {Place} place
+ */
 export function mount(place) {
   return new TakeAway(place);
 }
 
 class TakeAway {
+  /** @type {string | undefined} the controls that a link for a class may hide, in words */
+  offered;
+  /** @type {string} the rows that there are, in words */
+  words;
+
+  /** @param {Place} place */
   constructor(place) {
     this.place = place;
     this.element = make("div", "loupe-view loupe-take");
@@ -33,7 +54,7 @@ class TakeAway {
     this.button.addEventListener("click", () => this.toggle());
     this.panel = make("div", "panel");
     this.panel.hidden = true;
-    this.element.addEventListener("keydown", (event) => {
+    this.element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       event.stopPropagation(); // the view's own keys mean something else
       if (event.key === "Escape" && !this.panel.hidden) this.toggle();
     });
@@ -49,6 +70,7 @@ class TakeAway {
     if (lost.length) this.tell(`Not all of this link could be restored: ${lost.join("; ")}.`);
   }
 
+  /** @returns {Take} */
   get take() {
     return this.place.data.take;
   }
@@ -85,7 +107,10 @@ class TakeAway {
     this.button.textContent = `${this.take.open} ${this.panel.hidden ? "▾" : "▴"}`;
   }
 
-  /** Which of several matrices is taken; hidden where there is one. */
+  /**
+   * Which of several matrices is taken; hidden where there is one.
+   * @param {string[]} names
+   */
   choose(names) {
     if (names.join() === this.named) return;
     this.named = names.join();
@@ -114,7 +139,10 @@ class TakeAway {
     else this.button.focus();
   }
 
-  /** A sentence above the view about its address, in place of the one before; none for "". */
+  /**
+   * A sentence above the view about its address, in place of the one before; none for "".
+   * @param {string} sentence
+   */
   tell(sentence) {
     if (sentence && this.told?.isConnected && this.told.textContent === sentence) return shade(this.told);
     this.told?.remove();
@@ -127,6 +155,10 @@ class TakeAway {
 
   // --- rows --------------------------------------------------------------------------------------------------------------
 
+  /**
+   * @param {string} name
+   * @param {...(HTMLElement | string)} parts
+   */
   row(name, ...parts) {
     const row = make("div", "row");
     row.setAttribute("role", "group");
@@ -135,6 +167,10 @@ class TakeAway {
     return [make("h4", "", name), row];
   }
 
+  /**
+   * @param {string} name
+   * @param {() => unknown} work
+   */
   act(name, work, hint = "") {
     const button = make("button", "", name);
     button.type = "button";
@@ -153,6 +189,10 @@ class TakeAway {
     return button;
   }
 
+  /**
+   * @param {string} name
+   * @param {string} [value]
+   */
   box(name, value) {
     const label = make("label");
     const box = make("input");
@@ -162,6 +202,7 @@ class TakeAway {
     return label;
   }
 
+  /** @param {Words} words */
   link({ title, copy, hint, copied, theme }) {
     const made = this.made();
     this.theme = this.box(theme);
@@ -187,7 +228,10 @@ class TakeAway {
     });
   }
 
-  /** What a link for a class hides and asks. */
+  /**
+   * What a link for a class hides and asks.
+   * @param {Words} words
+   */
   class({ title, hide, keeps, instruction, above, predict, before, copy, hint, copied, code: name }) {
     const made = this.made();
     this.hide = make("span", "", hide);
@@ -222,7 +266,10 @@ class TakeAway {
     return this.row(title, this.choices, this.instruction, this.predict, button, this.warning, made, code);
   }
 
-  /** The server leads to the class session. */
+  /**
+   * The server leads to the class session.
+   * @param {Words} words
+   */
   session({ title, open }) {
     const lead = async () => {
       const made = await this.forClass();
@@ -232,6 +279,7 @@ class TakeAway {
     return this.row(title, this.act(open, lead));
   }
 
+  /** @param {Words} words */
   picture({ title, part, width: wide, measure, light, note: shows }) {
     const label = make("label");
     const width = make("input", "width");
@@ -253,14 +301,17 @@ class TakeAway {
     return this.row(title, parts, svg, png, label, this.paper, make("p", "", shows));
   }
 
-  /** Which part of a view, where it says that it has several. */
+  /**
+   * Which part of a view, where it says that it has several.
+   * @param {string} name
+   */
   parts(name) {
     const { view } = this.place;
     const select = make("select", "which");
     select.setAttribute("aria-label", name);
     const offer = () => {
       const before = select.value;
-      select.replaceChildren(...view.pictures().map(([value, title]) => new Option(title, value)));
+      select.replaceChildren(...(view.pictures?.() ?? []).map(([value, title]) => new Option(title, value)));
       if (before) select.value = before;
     };
     select.hidden = !view.pictures;
@@ -270,6 +321,7 @@ class TakeAway {
     return select;
   }
 
+  /** @param {Words} words */
   file({ title, note }) {
     const save = this.act("HTML", async () => {
       const { arrays } = await this.ask(
@@ -282,6 +334,7 @@ class TakeAway {
     return this.row(title, save, make("p", "", note));
   }
 
+  /** @param {Words} words */
   python({ title, copy, copied, note }) {
     const made = make("pre", "made");
     made.tabIndex = 0;
@@ -295,6 +348,7 @@ class TakeAway {
     return this.row(title, show, make("p", "", note), made);
   }
 
+  /** @param {Words} words */
   data({ title, which }) {
     const about = make("p", "", this.take.data ?? "the matrix that is looked at, its axes named");
     this.which.setAttribute("aria-label", which);
@@ -319,6 +373,9 @@ class TakeAway {
 
   /**
    * Asks for "python", "data" or "html" of the question in view: as the view asks it, or one of the tables of the page; `of` completes it.
+   * @param {"html" | "python" | "data"} kind
+   * @param {Record<string, unknown>} query
+   * @param {Asks | undefined} asks
    * @returns {Promise<{ [entry: string]: any }>}
    */
   ask(kind, query, asks) {
@@ -330,10 +387,32 @@ class TakeAway {
     const chosen = (kind === "data" && tables?.[matrix]) || picked || tab || own;
     const question = { ...(chosen ?? { ask: "matrix", hook, head: head ?? null, ...(moved && { moved }) }), ...of };
     const looked = file ?? ((of || (hook && !tables)) && { of: question, row: row ?? null }); // a long text has more of it in its file
-    if (kind === "html") return inquire({ trace, ask: "export_html", ...looked, ...query });
-    return inquire({ trace, ask: `export_${kind}`, of: question, ...(kind === "python" && { row, col }), ...query });
+    if (kind === "html")
+      return inquire(
+        /** @type {import("../core/store.js").Query<"export_html">} */ ({
+          trace,
+          ask: "export_html",
+          ...looked,
+          ...query,
+        }),
+      );
+    return inquire(
+      /** @type {import("../core/store.js").Query<"export_python" | "export_data">} */ (
+        /** @type {unknown} */ ({
+          trace,
+          ask: `export_${kind}`,
+          of: question,
+          ...(kind === "python" && { row, col }),
+          ...query,
+        })
+      ),
+    );
   }
 
+  /**
+   * @param {number} centimetres
+   * @param {string} part
+   */
   async svg(centimetres, part) {
     const { root, view, data } = this.place;
     const { theme } = root.dataset;
@@ -356,10 +435,14 @@ class TakeAway {
     const { title, model, edits } = this.take;
     const text =
       read.length > CLIPPED ? `${read.slice(0, CLIPPED)}… (${read.length.toLocaleString("en")} characters)` : read;
-    const lines = [[model, where].filter(Boolean).join(", "), text, edits, sentence].filter(Boolean);
+    const lines = [[model, where].filter(Boolean).join(", "), text, edits, sentence ?? ""].filter(Boolean);
     return { title: what ? `${title}: ${what}` : title, lines, mark: "Loupe" };
   }
 
+  /**
+   * @param {Blob} blob
+   * @param {string} ending
+   */
   save(blob, ending, more = "", note = "") {
     const parts = ["loupe", ...this.take.names, more].filter(Boolean).map((part) =>
       part
@@ -387,11 +470,13 @@ class TakeAway {
   /**
    * Copies what is on its way, and shows it in `made`. Called within the click: WebKit refuses what comes after an answer.
    * @param {Promise<string>} coming
+   * @param {HTMLInputElement | HTMLPreElement} made
+   * @param {string} sentence
    */
   async copy(coming, made, sentence) {
     const [text, copied] = await Promise.allSettled([coming, toClipboard(coming)]);
     if (text.status === "rejected") throw text.reason;
-    if (made.tagName === "INPUT") made.value = text.value;
+    if (made instanceof HTMLInputElement) made.value = text.value;
     else made.textContent = text.value;
     made.hidden = false;
     if (copied.status === "fulfilled") return this.say(sentence);
@@ -399,16 +484,21 @@ class TakeAway {
     this.say("This browser gives no way to the clipboard: copy from the field.");
   }
 
+  /** @param {string} sentence */
   say(sentence) {
     this.said.textContent = sentence;
   }
 }
 
+/** @param {number} bytes */
 function size(bytes) {
   return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1000))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** Firefox before 127 has no ClipboardItem, and takes a text after an answer. */
+/**
+ * Firefox before 127 has no ClipboardItem, and takes a text after an answer.
+ * @param {Promise<string>} coming
+ */
 async function toClipboard(coming) {
   if (typeof ClipboardItem === "undefined") return navigator.clipboard.writeText(await coming);
   const blob = coming.then((text) => new Blob([text], { type: "text/plain" }));

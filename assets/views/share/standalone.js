@@ -11,19 +11,24 @@ const place = part("view");
 const said = part("said");
 let patience = 0;
 
-/** What export.py has written into every such file. */
+/**
+ * What export.py has written into every such file.
+ * @param {string} id
+ */
 function part(id) {
   const element = document.getElementById(id);
   if (!element) throw new Error(`This file has no part called ${id}; export it again.`);
   return element;
 }
 
+/** @param {string} sentence */
 function say(sentence) {
   said.textContent = sentence;
   clearTimeout(patience);
   if (sentence) patience = setTimeout(() => say(""), SAID);
 }
 
+/** @param {string} text */
 async function unzipped(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -32,7 +37,12 @@ async function unzipped(text) {
 
 /** Answers every question of the store from what the file holds. */
 function serve() {
-  const known = new Map(given.answers.map(({ query, payload }) => [canonical(query), payload]));
+  const known = new Map(
+    /** @type {{ query: object, payload: string }[]} */ (given.answers).map(({ query, payload }) => [
+      canonical(query),
+      payload,
+    ]),
+  );
   const asked = new Set();
   onRequest(() => {
     for (const { id, query } of pending()) {
@@ -45,7 +55,10 @@ function serve() {
   });
 }
 
-/** In a notebook's frame, whose address is about:srcdoc, only the part after the # can be set. */
+/**
+ * In a notebook's frame, whose address is about:srcdoc, only the part after the # can be set.
+ * @param {string} state
+ */
 function arriveAt(state) {
   if (location.protocol === "about:") location.hash = state;
   else history.replaceState(null, "", state);

@@ -3,6 +3,8 @@ import { recorded } from "./vector_canvas.js";
 import { WITHOUT } from "./vector_controls.js";
 import { Walk } from "./vector_walk.js";
 
+/** @typedef {import("./vector_canvas.js").Drawing} Drawing */
+
 const QUIET = 450; // ms without a change after which a view is drawn to its end: it may fetch and measure meanwhile
 const PATIENCE = 6000;
 const STILL =
@@ -11,9 +13,11 @@ const STILL =
 /**
  * {width, height, defs, content} of what `root` shows, in CSS pixels; `redraw` makes the view draw all of it again.
  * What is scrolled out of a box is cut at the box's edge.
+ * @param {HTMLElement} root
+ * @param {() => unknown} redraw
  */
 export async function drawn(root, redraw) {
-  const still = root.parentNode.appendChild(
+  const still = /** @type {Node} */ (root.parentNode).appendChild(
     Object.assign(document.createElement("style"), { textContent: STILL + WITHOUT }),
   );
   try {
@@ -29,6 +33,7 @@ export async function drawn(root, redraw) {
 
 /**
  * Resolves when nothing under `root` has changed for a while.
+ * @param {HTMLElement} root
  * @returns {Promise<void>}
  */
 function quiet(root) {
@@ -51,9 +56,13 @@ function quiet(root) {
   });
 }
 
-/** Turned elements are measured as they are before they are turned, which is all that boxes on the screen can say. */
+/**
+ * Turned elements are measured as they are before they are turned, which is all that boxes on the screen can say.
+ * @param {HTMLElement} root
+ * @param {Map<Element, Drawing>} drawings
+ */
 function walked(root, drawings) {
-  const level = [...root.querySelectorAll("*")].filter(isTurned);
+  const level = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("*"))].filter(isTurned);
   const turns = new Map(level.map((element) => [element, getComputedStyle(element).transform]));
   const styles = level.map((element) => element.getAttribute("style"));
   for (const element of level) element.style.setProperty("transform", "none", "important");
@@ -68,9 +77,10 @@ function walked(root, drawings) {
   }
 }
 
+/** @param {HTMLElement} element */
 function isTurned(element) {
   const { transform } = getComputedStyle(element);
-  if (transform === "none" || element.namespaceURI.endsWith("svg")) return false;
+  if (transform === "none" || element.namespaceURI?.endsWith("svg")) return false;
   const { b, c } = new DOMMatrix(transform);
   return Math.abs(b) > 1e-6 || Math.abs(c) > 1e-6;
 }

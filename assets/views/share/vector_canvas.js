@@ -1,8 +1,18 @@
 // What is drawn on canvases, kept as shapes: while a view draws itself again, every 2-d context also writes down what it is told.
 import { pencil } from "../core/dom.js";
 
+/**
+ * @typedef {"fill" | "stroke"} Kind
+ * @typedef {Record<string, string | number | undefined>} Attributes
+ * @typedef {{ x: number, y: number, width: number, height: number }} Box
+ * @typedef {[tag: string, attributes: Attributes | Map<string, string>, text?: string]} Shape of "tiles", colour -> path of the cells that have it
+ * @typedef {{ d: string, box?: undefined } | { d?: undefined, box: Box & { rx: number } }} Step of a path
+ */
+
 const CELLS = 4000; // cells of one canvas that become a rectangle each; beyond, an image of exactly one pixel a cell
 const TURN = 2 * Math.PI;
+/** @type {Record<string, string>} */
+const ANCHORS = { center: "middle", right: "end", end: "end" };
 const SILENT = new Set([
   "save",
   "restore",
@@ -20,8 +30,12 @@ const SILENT = new Set([
   "isPointInStroke",
 ]);
 
-/** Awaits `redraw`; canvas -> what was drawn on it meanwhile, for every canvas that was drawn as a whole. */
+/**
+ * Awaits `redraw`; canvas -> what was drawn on it meanwhile, for every canvas that was drawn as a whole.
+ * @param {() => unknown} redraw
+ */
 export async function recorded(redraw) {
+  /** @type {Map<HTMLCanvasElement, Drawing>} */
   const found = new Map();
   const resized = new WeakSet();
   const { prototype } = HTMLCanvasElement;
@@ -30,14 +44,30 @@ export async function recorded(redraw) {
     name,
     size: Object.getOwnPropertyDescriptor(prototype, name) ?? {},
   }));
-  prototype.getContext = function (kind, ...more) {
-    const context = getContext.call(this, kind, ...more);
+  /**
+   * @this {HTMLCanvasElement}
+   * @param {string} kind
+   * @param {unknown[]} more
+   */
+  const get = function (kind, ...more) {
+    const context = getContext.apply(
+      this,
+      /** @type {Parameters<typeof getContext>} */ (/** @type {unknown} */ ([kind, ...more])),
+    );
     if (kind !== "2d" || !context) return context;
-    if (!found.has(this)) found.set(this, new Drawing(context, resized.has(this)));
-    return found.get(this).face;
+    if (!found.has(this))
+      found.set(
+        this,
+        new Drawing(/** @type {CanvasRenderingContext2D} */ (/** @type {unknown} */ (context)), resized.has(this)),
+      );
+    return found.get(this)?.face;
   };
+  prototype.getContext = /** @type {typeof getContext} */ (get);
   for (const { name, size } of sizes) {
-    /** @this {HTMLCanvasElement} */
+    /**
+     * @this {HTMLCanvasElement}
+     * @param {number} value
+     */
     const set = function (value) {
       size.set?.call(this, value); // which empties the canvas
       resized.add(this);
@@ -56,20 +86,27 @@ export async function recorded(redraw) {
 }
 
 /** One canvas: `shapes` are [tag, attributes, text?] in the canvas's own pixels; `erased` stands for what lies behind it. */
-class Drawing {
+export class Drawing {
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {boolean} whole
+   */
   constructor(context, whole) {
     this.context = context;
     this.whole = whole;
+    /** @type {Shape[]} */
     this.shapes = [];
+    /** @type {Step[]} */
     this.path = [];
     this.cells = 0;
     this.listens = true;
     this.face = new Proxy(context, {
       get: (target, name) => {
-        const value = target[name];
+        const value = /** @type {Record<string | symbol, unknown>} */ (/** @type {unknown} */ (target))[name];
         if (typeof value !== "function") return value;
+        /** @param {unknown[]} given */
         return (...given) => {
-          if (this.listens) this.hear(name, given);
+          if (this.listens) this.hear(String(name), given);
           return value.apply(target, given);
         };
       },
@@ -84,12 +121,21 @@ class Drawing {
     this.cells = 0;
   }
 
+  /**
+   * @param {string} name
+   * @param {unknown[]} given
+   */
   hear(name, given) {
-    if (name in this.says) this.says[name].call(this, ...given);
+    const says = /** @type {Record<string, (...given: unknown[]) => void>} */ (/** @type {unknown} */ (this.says));
+    if (name in says) says[name].call(this, ...given);
     else if (!SILENT.has(name)) this.whole = false; // something that has no shape here
   }
 
-  /** Numbers of a place under the present transformation, as text. */
+  /**
+   * Numbers of a place under the present transformation, as text.
+   * @param {number} x
+   * @param {number} y
+   */
   at(x, y) {
     const { a, b, c, d, e, f } = this.context.getTransform();
     return `${short(a * x + c * y + e)} ${short(b * x + d * y + f)}`;
@@ -101,9 +147,17 @@ class Drawing {
     return Math.sqrt(Math.abs(a * d - b * c));
   }
 
+  /**
+   * @param {string} tag
+   * @param {Attributes} attributes
+   * @param {Kind} kind
+   * @param {string} [text]
+   */
   add(tag, attributes, kind, text) {
     const { context } = this;
-    const painted = kind === "stroke" ? { fill: "none", stroke: context.strokeStyle } : { fill: context.fillStyle };
+    /** @type {Attributes} */
+    const painted =
+      kind === "stroke" ? { fill: "none", stroke: String(context.strokeStyle) } : { fill: String(context.fillStyle) };
     if (kind === "stroke") {
       painted["stroke-width"] = short(context.lineWidth * this.scale);
       if (context.lineCap !== "butt") painted["stroke-linecap"] = context.lineCap;
@@ -114,6 +168,12 @@ class Drawing {
     this.shapes.push([tag, { ...attributes, ...painted }, text]);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   */
   box(x, y, width, height) {
     const { a, d, e, f } = this.context.getTransform();
     const [left, right] = [a * x + e, a * (x + width) + e].sort((one, other) => one - other);
@@ -121,6 +181,10 @@ class Drawing {
     return { x: short(left), y: short(top), width: short(right - left), height: short(bottom - top) };
   }
 
+  /**
+   * @type {Pick<CanvasRenderingContext2D, "beginPath" | "closePath" | "moveTo" | "lineTo" | "bezierCurveTo" | "quadraticCurveTo" | "rect" | "roundRect" |
+   *   "arc" | "fill" | "stroke" | "fillRect" | "strokeRect" | "clearRect" | "fillText" | "strokeText" | "drawImage"> & ThisType<Drawing>}
+   */
   says = {
     beginPath() {
       this.path = [];
@@ -128,30 +192,73 @@ class Drawing {
     closePath() {
       this.path.push({ d: "Z" });
     },
+    /**
+     * @param {number} x
+     * @param {number} y
+     */
     moveTo(x, y) {
       this.path.push({ d: `M${this.at(x, y)}` });
     },
+    /**
+     * @param {number} x
+     * @param {number} y
+     */
     lineTo(x, y) {
       this.path.push({ d: `${this.path.length ? "L" : "M"}${this.at(x, y)}` });
     },
+    /**
+     * @param {number} ax
+     * @param {number} ay
+     * @param {number} bx
+     * @param {number} by
+     * @param {number} x
+     * @param {number} y
+     */
     bezierCurveTo(ax, ay, bx, by, x, y) {
       this.path.push({ d: `C${this.at(ax, ay)} ${this.at(bx, by)} ${this.at(x, y)}` });
     },
+    /**
+     * @param {number} ax
+     * @param {number} ay
+     * @param {number} x
+     * @param {number} y
+     */
     quadraticCurveTo(ax, ay, x, y) {
       this.path.push({ d: `Q${this.at(ax, ay)} ${this.at(x, y)}` });
     },
+    /**
+     * @param {number} x
+     * @param {number} y
+     * @param {number} width
+     * @param {number} height
+     */
     rect(x, y, width, height) {
       this.path.push({
         d: `M${this.at(x, y)}L${this.at(x + width, y)}L${this.at(x + width, y + height)}L${this.at(x, y + height)}Z`,
       });
     },
+    /**
+     * @param {number} x
+     * @param {number} y
+     * @param {number} width
+     * @param {number} height
+     * @param {number} radius
+     */
     roundRect(x, y, width, height, radius) {
       const round = typeof radius === "number" ? radius : (radius?.[0] ?? 0);
       const least = Math.max(0, Math.min(round, width / 2, height / 2));
       this.path.push({ box: { ...this.box(x, y, width, height), rx: short(least * this.scale) } });
     },
+    /**
+     * @param {number} x
+     * @param {number} y
+     * @param {number} radius
+     * @param {number} start
+     * @param {number} end
+     */
     arc(x, y, radius, start, end, backward = false) {
       const r = short(radius * this.scale);
+      /** @param {number} angle */
       const on = (angle) => this.at(x + radius * Math.cos(angle), y + radius * Math.sin(angle));
       const swept = Math.min(TURN, backward ? start - end : end - start);
       const half = start + (backward ? -swept : swept) / 2;
@@ -167,12 +274,30 @@ class Drawing {
     stroke() {
       this.outline("stroke");
     },
+    /**
+     * @param {number} x
+     * @param {number} y
+     * @param {number} width
+     * @param {number} height
+     */
     fillRect(x, y, width, height) {
       this.add("rect", this.box(x, y, width, height), "fill");
     },
+    /**
+     * @param {number} x
+     * @param {number} y
+     * @param {number} width
+     * @param {number} height
+     */
     strokeRect(x, y, width, height) {
       this.add("rect", this.box(x, y, width, height), "stroke");
     },
+    /**
+     * @param {number} x
+     * @param {number} y
+     * @param {number} width
+     * @param {number} height
+     */
     clearRect(x, y, width, height) {
       const box = this.box(x, y, width, height);
       const { canvas } = this.context;
@@ -180,22 +305,37 @@ class Drawing {
         return this.empty();
       this.shapes.push(["erased", box]);
     },
+    /**
+     * @param {string} text
+     * @param {number} x
+     * @param {number} y
+     */
     fillText(text, x, y) {
       this.write(text, x, y, "fill");
     },
+    /**
+     * @param {string} text
+     * @param {number} x
+     * @param {number} y
+     */
     strokeText(text, x, y) {
       this.write(text, x, y, "stroke");
     },
+    /**
+     * @param {HTMLCanvasElement | OffscreenCanvas} source
+     * @param {...number} numbers
+     */
     drawImage(source, ...numbers) {
       const whole = [0, 0, source.width, source.height];
       const [from, to] =
         numbers.length === 8
           ? [numbers.slice(0, 4), numbers.slice(4)]
           : [whole, [...numbers.slice(0, 2), ...(numbers.length === 4 ? numbers.slice(2) : whole.slice(2))]];
-      this.picture(source, from, this.box(...to));
+      this.picture(source, from, this.box(.../** @type {[number, number, number, number]} */ (to)));
     },
   };
 
+  /** @param {Kind} kind */
   outline(kind) {
     const lines = this.path
       .filter(({ d }) => d)
@@ -205,6 +345,12 @@ class Drawing {
     for (const { box } of this.path) if (box) this.add("rect", box, kind);
   }
 
+  /**
+   * @param {string} text
+   * @param {number} x
+   * @param {number} y
+   * @param {Kind} kind
+   */
   write(text, x, y, kind) {
     const { context } = this;
     const { font, textBaseline } = context;
@@ -212,11 +358,12 @@ class Drawing {
     context.textBaseline = "alphabetic";
     const down = context.measureText(text).fontBoundingBoxAscent - above;
     context.textBaseline = textBaseline;
-    const [, style, size, family] = font.match(/^(.*?)([\d.]+)px(?:\/\S+)?\s+(.*)$/);
+    const [, style = "", size, family] = font.match(/^(.*?)([\d.]+)px(?:\/\S+)?\s+(.*)$/) ?? [];
     const weight = style.match(/bold|\b\d00\b/)?.[0];
     const [px, py] = this.at(x, y + down).split(" ");
-    const anchor = { center: "middle", right: "end", end: "end" }[context.textAlign];
-    const upright = { x: px, y: py, "font-family": family, "font-size": short(size * this.scale) };
+    const anchor = ANCHORS[context.textAlign];
+    /** @type {Attributes} */
+    const upright = { x: px, y: py, "font-family": family, "font-size": short(Number(size) * this.scale) };
     const { a, b } = context.getTransform();
     if (Math.abs(b) > 1e-9) upright.transform = `rotate(${short((Math.atan2(b, a) * 180) / Math.PI)} ${px} ${py})`;
     if (weight) upright["font-weight"] = weight;
@@ -225,10 +372,17 @@ class Drawing {
     this.add("text", upright, kind, text);
   }
 
-  /** Pixels of another canvas, each a rectangle of its own colour while they are few. */
+  /**
+   * Pixels of another canvas, each a rectangle of its own colour while they are few.
+   * @param {HTMLCanvasElement | OffscreenCanvas} source
+   * @param {number[]} part
+   * @param {Box} box
+   */
   picture(source, [left, top, across, down], box) {
     this.cells += across * down;
-    const { data } = source.getContext("2d").getImageData(left, top, across, down);
+    const { data } = /** @type {CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D} */ (
+      source.getContext("2d")
+    ).getImageData(left, top, across, down);
     if (this.cells > CELLS || this.context.imageSmoothingEnabled) {
       const href = encoded(data, across, down);
       return this.shapes.push([
@@ -259,10 +413,15 @@ class Drawing {
   /** Colour -> path of the cells that have it: as they never overlap, one path a colour says it all. */
   tiles() {
     if (this.shapes.at(-1)?.[0] !== "tiles") this.shapes.push(["tiles", new Map()]);
-    return this.shapes.at(-1)[1];
+    return /** @type {Map<string, string>} */ (this.shapes[this.shapes.length - 1][1]);
   }
 }
 
+/**
+ * @param {Uint8ClampedArray<ArrayBuffer>} data
+ * @param {number} width
+ * @param {number} height
+ */
 function encoded(data, width, height) {
   const canvas = document.createElement("canvas");
   canvas.width = width;
@@ -271,7 +430,10 @@ function encoded(data, width, height) {
   return canvas.toDataURL("image/png");
 }
 
-/** At most three decimals: shorter files, and finer than any printer. */
+/**
+ * At most three decimals: shorter files, and finer than any printer.
+ * @param {number} x
+ */
 export function short(x) {
   return Math.round(1000 * x) / 1000;
 }

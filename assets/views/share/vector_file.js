@@ -4,6 +4,12 @@ import { short } from "./vector_canvas.js";
 import { filled, shape } from "./vector_paint.js";
 import { printable, width as measured } from "./vector_text.js";
 
+/**
+ * @typedef {import("./vector_canvas.js").Attributes} Attributes
+ * @typedef {{ width: number, height: number, defs: SVGElement, content: SVGElement }} Picture
+ * @typedef {{ title: string, lines: string[], mark: string }} Caption
+ */
+
 export const DPI = 300;
 const INCH = 2.54; // cm
 const PAGE = { width: 17, height: 25 }; // centimetres of paper within margins
@@ -16,10 +22,14 @@ const MOST_PIXELS = 2 ** 14; // a side of a canvas that every browser makes
 /**
  * {width, note} of a picture of this shape (CSS pixels) that was asked for at a width on paper, centimetres: less wide where it
  * would be taller than a page, and a sentence about that; "" where it fits.
+ * @param {number} wide
+ * @param {number} high
+ * @param {number} asked
  */
 export function onPaper(wide, high, asked) {
   const tall = (asked * high) / wide;
   const most = Math.max(PAGE.height, (asked * PAGE.height) / PAGE.width);
+  /** @param {number} x */
   const centimetres = (x) => `${Number(x.toFixed(1))} cm`;
   if (tall <= most) return { width: asked, note: "" };
   const width = Math.floor((100 * asked * most) / tall) / 100;
@@ -33,6 +43,10 @@ export function onPaper(wide, high, asked) {
 /**
  * SVG text. `picture` is what vector.js gives, `caption` {title, lines: [text], mark}, `root` the view, whose letters and
  * colours the caption has, `asked` the width on paper in centimetres. Gives {text, note}, the note of `onPaper`.
+ * @param {Picture} picture
+ * @param {Caption} caption
+ * @param {HTMLElement} root
+ * @param {number} asked
  */
 export function svgFile(picture, caption, root, asked) {
   const style = getComputedStyle(root);
@@ -62,6 +76,12 @@ export function svgFile(picture, caption, root, asked) {
     shape("rect", { width: "100%", height: "100%", fill: ground }),
     moved,
   );
+  /**
+   * @param {string} text
+   * @param {number} x
+   * @param {number} y
+   * @param {Attributes} more
+   */
   const put = (text, x, y, more) =>
     svg.append(shape("text", { x, y: short(y), "font-family": family, "font-size": SIZE, ...more }, printable(text)));
   const top = picture.height + 2 * MARGIN + SIZE;
@@ -71,14 +91,17 @@ export function svgFile(picture, caption, root, asked) {
   return { text: new XMLSerializer().serializeToString(svg), note };
 }
 
-/** The SVG text, drawn as wide as it says at DPI: a Blob. */
+/**
+ * The SVG text, drawn as wide as it says at DPI: a Blob.
+ * @param {string} svg
+ */
 export async function pngFile(svg) {
   const image = new Image();
   image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   try {
     await image.decode();
-    const centimetres = Number(svg.match(/width="([\d.]+)cm"/)[1]);
-    const [, across, down] = svg.match(/viewBox="0 0 ([\d.]+) ([\d.]+)"/).map(Number);
+    const centimetres = Number(svg.match(/width="([\d.]+)cm"/)?.[1]);
+    const [, across, down] = (svg.match(/viewBox="0 0 ([\d.]+) ([\d.]+)"/) ?? []).map(Number);
     const canvas = document.createElement("canvas");
     canvas.width = Math.round((centimetres / INCH) * DPI);
     canvas.height = Math.round((canvas.width * down) / across);
@@ -87,6 +110,7 @@ export async function pngFile(svg) {
         `This picture would be ${canvas.height} pixels high at ${centimetres} cm and ${DPI} dpi; choose a smaller width, or the SVG.`,
       );
     pencil(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
+    /** @type {Blob | null} */
     const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
     if (!blob) throw new Error("This browser could not make a PNG of that size; choose a smaller width, or the SVG.");
     return new Blob([dense(new Uint8Array(await blob.arrayBuffer()))], { type: "image/png" });
@@ -95,7 +119,10 @@ export async function pngFile(svg) {
   }
 }
 
-/** A PNG that says how many of its pixels make a metre (chunk pHYs, behind the header of 33 bytes). */
+/**
+ * A PNG that says how many of its pixels make a metre (chunk pHYs, behind the header of 33 bytes).
+ * @param {Uint8Array<ArrayBuffer>} png
+ */
 export function dense(png) {
   const chunk = new Uint8Array(21);
   const view = new DataView(chunk.buffer);
@@ -113,6 +140,7 @@ export function dense(png) {
   return whole;
 }
 
+/** @param {Uint8Array} bytes */
 function crc(bytes) {
   let sum = ~0;
   for (const byte of bytes) {
@@ -122,11 +150,17 @@ function crc(bytes) {
   return ~sum >>> 0;
 }
 
-/** A text in lines no wider than `most`. */
+/**
+ * A text in lines no wider than `most`.
+ * @param {string} text
+ * @param {number} most
+ * @param {string} font
+ */
 function broken(text, most, font) {
   const lines = [""];
   for (const word of text.match(/\S*\s|\S+/g) ?? []) {
-    if (lines.at(-1) && measured(lines.at(-1) + word, font) > most) lines.push("");
+    const last = lines[lines.length - 1];
+    if (last && measured(last + word, font) > most) lines.push("");
     lines[lines.length - 1] += word;
   }
   return lines.map((line) => line.trimEnd()).filter(Boolean);

@@ -2,9 +2,19 @@
 import { pencil } from "../core/dom.js";
 import { short } from "./vector_canvas.js";
 
+/**
+ * @typedef {import("./vector_canvas.js").Box} Box
+ * @typedef {import("./vector_canvas.js").Attributes} Attributes
+ * @typedef {"Top" | "Right" | "Bottom" | "Left"} Side
+ */
+
 const SVG = "http://www.w3.org/2000/svg";
+/** @type {Side[]} */
 const SIDES = ["Top", "Right", "Bottom", "Left"];
-/** What `paintBox` reads of a style. */
+/**
+ * What `paintBox` reads of a style.
+ * @type {(keyof CSSStyleDeclaration & string)[]}
+ */
 export const LOOK = [
   "borderTopLeftRadius",
   "clipPath",
@@ -17,8 +27,9 @@ export const LOOK = [
   "outlineWidth",
   "outlineColor",
   "outlineOffset",
-  ...SIDES.flatMap((side) => [`border${side}Style`, `border${side}Width`, `border${side}Color`]),
+  ...SIDES.flatMap((side) => /** @type {const} */ ([`border${side}Style`, `border${side}Width`, `border${side}Color`])),
 ];
+/** @type {Map<string, [hex: string, opacity: number]>} */
 const colours = new Map();
 /** @type {CanvasRenderingContext2D | undefined} */
 let brush;
@@ -26,15 +37,20 @@ let brush;
 /**
  * An SVG element.
  * @param {string | null} [text]
+ * @param {string} tag
  */
 export function shape(tag, attributes = {}, text = null) {
   const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) element.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== undefined) element.setAttribute(name, String(value));
   if (text !== null) element.textContent = text;
   return element;
 }
 
-/** Any CSS colour -> [#rrggbb, opacity]: painted on one pixel, as every program that reads SVG knows those. */
+/**
+ * Any CSS colour -> [#rrggbb, opacity]: painted on one pixel, as every program that reads SVG knows those.
+ * @param {string} colour
+ */
 export function plain(colour) {
   if (!colours.has(colour)) {
     brush ??= pencil(Object.assign(document.createElement("canvas"), { width: 1, height: 1 }), {
@@ -46,16 +62,25 @@ export function plain(colour) {
     const [r, g, b, a] = brush.getImageData(0, 0, 1, 1).data;
     colours.set(colour, [`#${[r, g, b].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`, a / 255]);
   }
-  return colours.get(colour);
+  return /** @type {[hex: string, opacity: number]} */ (colours.get(colour));
 }
 
-/** {fill, "fill-opacity"}, or null where nothing is seen. */
+/**
+ * {fill, "fill-opacity"}, or null where nothing is seen.
+ * @param {string} colour
+ */
 export function filled(colour, name = "fill") {
   const [hex, opacity] = plain(colour);
   return opacity === 0 ? null : { [name]: hex, ...(opacity < 1 ? { [`${name}-opacity`]: short(opacity) } : {}) };
 }
 
-/** Draws what CSS paints of one box {x, y, width, height} into `into`; `defs` takes gradients. */
+/**
+ * Draws what CSS paints of one box {x, y, width, height} into `into`; `defs` takes gradients.
+ * @param {SVGElement} into
+ * @param {SVGElement} defs
+ * @param {Box} box
+ * @param {CSSStyleDeclaration} style
+ */
 export function paintBox(into, defs, box, style) {
   if (box.width <= 0 || box.height <= 0) return;
   if (style.clipPath.startsWith("polygon")) return polygon(into, box, style);
@@ -71,9 +96,19 @@ export function paintBox(into, defs, box, style) {
   if (outline) frame(into, box, outline, style.outlineColor, radius, parseFloat(style.outlineOffset) + outline / 2);
 }
 
-/** The ground of a box that is cut to a polygon, whose corners are in pixels or percent of it. */
+/**
+ * The ground of a box that is cut to a polygon, whose corners are in pixels or percent of it.
+ * @param {SVGElement} into
+ * @param {Box} box
+ * @param {CSSStyleDeclaration} style
+ */
 function polygon(into, box, style) {
   const ground = filled(style.backgroundColor);
+  /**
+   * @param {string} text
+   * @param {number} start
+   * @param {number} size
+   */
   const along = (text, start, size) =>
     start + (text.endsWith("%") ? (parseFloat(text) / 100) * size : parseFloat(text));
   const corners = style.clipPath
@@ -84,11 +119,21 @@ function polygon(into, box, style) {
   if (ground) into.append(shape("polygon", { points: corners.join(" "), ...ground }));
 }
 
+/** @param {Box} box */
 function rounded(box) {
   return Object.fromEntries(Object.entries(box).map(([name, value]) => [name, short(value)]));
 }
 
-/** A line around a box, its middle `out` pixels beyond the edge. */
+/**
+ * A line around a box, its middle `out` pixels beyond the edge.
+ * @param {SVGElement} into
+ * @param {Box} box
+ * @param {number} width
+ * @param {string} colour
+ * @param {number} radius
+ * @param {number} out
+ * @param {string} [dashes]
+ */
 function frame(into, box, width, colour, radius, out, dashes) {
   const stroke = filled(colour, "stroke");
   if (!stroke || width <= 0) return;
@@ -110,6 +155,12 @@ function frame(into, box, width, colour, radius, out, dashes) {
   );
 }
 
+/**
+ * @param {SVGElement} into
+ * @param {Box} box
+ * @param {CSSStyleDeclaration} style
+ * @param {number} radius
+ */
 function borders(into, box, style, radius) {
   const sides = SIDES.map((side) => ({
     width: style[`border${side}Style`] === "none" ? 0 : parseFloat(style[`border${side}Width`]),
@@ -153,29 +204,41 @@ function borders(into, box, style, radius) {
   });
 }
 
+/** @param {{ width: number, line: string }} side */
 function dashed({ width, line }) {
   if (line === "dashed") return `${2 * width + 1} ${2 * width + 1}`;
   return line === "dotted" ? `${width} ${width}` : undefined;
 }
 
-/** Shadows without a blur, which are rings: [{colour, spread, inset}]. */
+/**
+ * Shadows without a blur, which are rings: [{colour, spread, inset}].
+ * @param {string} text
+ */
 function rings(text) {
   if (text === "none") return [];
   return apart(text).flatMap((one) => {
     const colour = one.match(/^(?:[a-z-]+\([^)]*\)|#\w+)/)?.[0] ?? "black";
-    const [across, down, blur, spread] = one
-      .slice(colour.length)
-      .match(/-?[\d.]+px/g)
-      .map(parseFloat);
+    const [across, down, blur, spread] =
+      one
+        .slice(colour.length)
+        .match(/-?[\d.]+px/g)
+        ?.map(parseFloat) ?? [];
     return across || down || blur || !spread ? [] : [{ colour, spread, inset: one.includes("inset") }];
   });
 }
 
+/**
+ * @param {SVGElement} into
+ * @param {SVGElement} defs
+ * @param {Box} box
+ * @param {CSSStyleDeclaration} style
+ * @param {number} radius
+ */
 function gradient(into, defs, box, style, radius) {
   const inner = style.backgroundImage.slice("linear-gradient(".length, style.backgroundImage.lastIndexOf(")"));
   const parts = apart(inner);
   const way = /^(to |-?[\d.]+deg)/.test(parts[0]) ? parts.shift() : "to bottom";
-  const [x2, y2] = { "to right": [1, 0], "90deg": [1, 0] }[way] ?? [0, 1];
+  const [x2, y2] = way === "to right" || way === "90deg" ? [1, 0] : [0, 1];
   const id = `gradient-${defs.childElementCount}`;
   const made = shape("linearGradient", { id, x1: 0, y1: 0, x2, y2 });
   parts.forEach((part, i) => {
@@ -184,7 +247,7 @@ function gradient(into, defs, box, style, radius) {
     const [hex, opacity] = plain(colour);
     made.append(
       shape("stop", {
-        offset: place ? place[1] / 100 : short(i / Math.max(1, parts.length - 1)),
+        offset: place ? Number(place[1]) / 100 : short(i / Math.max(1, parts.length - 1)),
         "stop-color": hex,
         "stop-opacity": opacity < 1 ? short(opacity) : undefined,
       }),
@@ -207,7 +270,10 @@ function gradient(into, defs, box, style, radius) {
   into.append(shape("rect", { ...rounded(place), rx: radius || undefined, fill: `url(#${id})` }));
 }
 
-/** A list at the commas that stand in no parentheses. */
+/**
+ * A list at the commas that stand in no parentheses.
+ * @param {string} text
+ */
 function apart(text) {
   return text.split(/,\s*(?![^(]*\))/);
 }

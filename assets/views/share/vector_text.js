@@ -3,13 +3,25 @@ import { pencil } from "../core/dom.js";
 import { filled, shape } from "./vector_paint.js";
 import { short } from "./vector_canvas.js";
 
+/**
+ * @typedef {{ left: number, top: number, unit: number }} Origin
+ * @typedef {{ text: string, left: number, right: number }} Letter
+ */
+
 const SAME_LINE = 2; // CSS pixels
 // eslint-disable-next-line compat/compat -- Firefox before 125 has none, and gets code points
 const graphemes = Intl.Segmenter && new Intl.Segmenter(undefined, { granularity: "grapheme" });
 /** @type {CanvasRenderingContext2D | undefined} */
 let ruler;
 
-/** Draws a text node into `into`, in pixels from `origin`, {left, top, unit} of vector_walk.js: with a line through it where `struck`, with dots where it reaches beyond `limit`. */
+/**
+ * Draws a text node into `into`, in pixels from `origin`, {left, top, unit} of vector_walk.js: with a line through it where `struck`, with dots where it reaches beyond `limit`.
+ * @param {SVGElement} into
+ * @param {Text} node
+ * @param {CSSStyleDeclaration} style
+ * @param {Origin} origin
+ * @param {{ struck: boolean, limit: number }} above
+ */
 export function paintText(into, node, style, origin, { struck, limit }) {
   const fill = filled(style.color);
   if (!fill || !node.data.trim()) return;
@@ -39,7 +51,14 @@ export function paintText(into, node, style, origin, { struck, limit }) {
   }
 }
 
-/** A line of text at a place, for what has no text node of its own. */
+/**
+ * A line of text at a place, for what has no text node of its own.
+ * @param {SVGElement} into
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y
+ * @param {CSSStyleDeclaration} style
+ */
 export function write(into, text, x, y, style) {
   const [ascent, descent] = heights(style);
   const fill = filled(style.color);
@@ -59,12 +78,18 @@ export function write(into, text, x, y, style) {
     );
 }
 
-/** XML has no place for control characters. */
+/**
+ * XML has no place for control characters.
+ * @param {string} text
+ */
 export function printable(text) {
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
 }
 
-/** How far letters of a style reach above and below the line they stand on. */
+/**
+ * How far letters of a style reach above and below the line they stand on.
+ * @param {CSSStyleDeclaration} style
+ */
 function heights(style) {
   ruler ??= pencil(document.createElement("canvas"));
   ruler.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
@@ -72,16 +97,27 @@ function heights(style) {
   return [fontBoundingBoxAscent, fontBoundingBoxDescent];
 }
 
-/** How wide a text is in a font, CSS pixels. */
+/**
+ * How wide a text is in a font, CSS pixels.
+ * @param {string} text
+ * @param {string} font
+ */
 export function width(text, font) {
   ruler ??= pencil(document.createElement("canvas"));
   ruler.font = font;
   return ruler.measureText(text).width;
 }
 
-/** The lines that a text node is broken into, each with its box; white space that is not drawn is not among them. */
+/**
+ * The lines that a text node is broken into, each with its box; white space that is not drawn is not among them.
+ * @param {Text} node
+ * @param {number} limit
+ * @param {CSSStyleDeclaration} style
+ * @param {number} unit
+ */
 function lines(node, limit, style, unit) {
   const range = document.createRange();
+  /** @type {{ letters: Letter[], top: number, bottom: number }[]} */
   const found = [];
   for (const { segment, index } of letters(node.data)) {
     range.setStart(node, index);
@@ -97,13 +133,21 @@ function lines(node, limit, style, unit) {
   return found.map(({ letters, top, bottom }) => ({ top, bottom, ...joined(letters, limit, style) }));
 }
 
-/** @returns {Iterable<{ segment: string, index: number }>} */
+/**
+ * @param {string} text
+ * @returns {Iterable<{ segment: string, index: number }>}
+ */
 function letters(text) {
   if (graphemes) return graphemes.segment(text);
   return [...text.matchAll(/./gsu)].map(({ 0: segment, index }) => ({ segment, index: Number(index) }));
 }
 
-/** Letters as one text, which ends in dots where it would reach beyond `limit`. */
+/**
+ * Letters as one text, which ends in dots where it would reach beyond `limit`.
+ * @param {Letter[]} letters
+ * @param {number} limit
+ * @param {CSSStyleDeclaration} style
+ */
 function joined(letters, limit, style) {
   const dots = letters.some(({ right }) => right > limit + 1)
     ? width("…", `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`)
@@ -114,6 +158,10 @@ function joined(letters, limit, style) {
   return { text: dots ? `${text}…` : text, left: Math.min(...letters.map(({ left }) => left)), right: right + dots };
 }
 
+/**
+ * @param {string} text
+ * @param {string} how
+ */
 function transformed(text, how) {
   if (how === "uppercase") return text.toUpperCase();
   if (how === "lowercase") return text.toLowerCase();

@@ -4,9 +4,23 @@ import { paintCanvas, paintControl, paintSvg } from "./vector_embedded.js";
 import { LOOK, paintBox, shape } from "./vector_paint.js";
 import { paintText } from "./vector_text.js";
 
+/**
+ * @typedef {import("./vector_canvas.js").Box} Box
+ * @typedef {import("./vector_canvas.js").Attributes} Attributes
+ * @typedef {import("./vector_canvas.js").Drawing} Drawing
+ * @typedef {import("./vector_paint.js").Side} Side
+ * @typedef {{ struck: boolean, limit: number, cuts: string[], waiting: Waiting[] }} Above what elements around one say of it: `cuts` are names of cuts
+ * @typedef {{ element: HTMLElement, above: Above, z: number, alone?: boolean, paint?: (group: SVGElement) => void }} Waiting what is painted later
+ */
+
 const FIELD = /^(INPUT|SELECT|TEXTAREA)$/; // of which a picture has what is said in it, and nothing around that
 
 export class Walk {
+  /**
+   * @param {HTMLElement} root
+   * @param {Map<Element, Drawing>} drawings
+   * @param {Map<Element, string>} turns
+   */
   constructor(root, drawings, turns) {
     const box = root.getBoundingClientRect();
     this.unit = box.width / root.offsetWidth || 1; // of what is measured, where the page is zoomed: a style's pixels are not
@@ -21,11 +35,22 @@ export class Walk {
     this.order = new Map([root, ...root.querySelectorAll("*")].map((element, i) => [element, i]));
   }
 
-  /** A stacking context (CSS 2, appendix E): what stands in the flow, then what is placed, by z-index and order. */
+  /**
+   * A stacking context (CSS 2, appendix E): what stands in the flow, then what is placed, by z-index and order.
+   * @param {HTMLElement} element
+   * @param {SVGElement} into
+   * @param {Omit<Above, "waiting">} above
+   */
   layer(element, into, above) {
+    /** @type {Waiting[]} */
     const waiting = [];
     this.visit(element, into, { ...above, waiting });
+    /** @param {Waiting} one */
     const turn = ({ element }) => this.order.get(element) ?? 0;
+    /**
+     * @param {Waiting} one
+     * @param {Waiting} other
+     */
     const later = (one, other) => one.z - other.z || turn(one) - turn(other);
     while (waiting.length) {
       const first = waiting.reduce((found, one) => (later(one, found) < 0 ? one : found));
@@ -39,6 +64,11 @@ export class Walk {
     }
   }
 
+  /**
+   * @param {HTMLElement} element
+   * @param {SVGElement} into
+   * @param {Above} above
+   */
   visit(element, into, above) {
     const style = getComputedStyle(element);
     if (style.display === "none" || style.opacity === "0" || /^(STYLE|SCRIPT)$/.test(element.tagName)) return;
@@ -58,6 +88,7 @@ export class Walk {
     this.fill(element, style, box, inside, { ...above, struck, limit, cuts: cut ? [...above.cuts, cut] : above.cuts });
   }
 
+  /** @param {HTMLElement} element */
   box(element) {
     const { unit, origin } = this;
     const { left, top, width, height } = element.getBoundingClientRect();
@@ -69,8 +100,15 @@ export class Walk {
     };
   }
 
-  /** Where an element's shapes go: into a group of their own where it is turned or lets through what lies behind. */
+  /**
+   * Where an element's shapes go: into a group of their own where it is turned or lets through what lies behind.
+   * @param {HTMLElement} element
+   * @param {CSSStyleDeclaration} style
+   * @param {Box} box
+   * @param {SVGElement} into
+   */
   group(element, style, box, into) {
+    /** @type {Attributes} */
     const attributes = {};
     if (style.opacity !== "1") attributes.opacity = style.opacity;
     if (style.mixBlendMode !== "normal") attributes.style = `mix-blend-mode:${style.mixBlendMode}`;
@@ -84,7 +122,11 @@ export class Walk {
     return Object.keys(attributes).length ? into.appendChild(shape("g", attributes)) : into;
   }
 
-  /** The name of a cut at the inside of a box, where something reaches beyond it. */
+  /**
+   * The name of a cut at the inside of a box, where something reaches beyond it.
+   * @param {HTMLElement} element
+   * @param {Box} box
+   */
   cut(element, box) {
     if (element.scrollWidth <= element.clientWidth + 1 && element.scrollHeight <= element.clientHeight + 1) return null;
     const id = `cut-${this.defs.childElementCount}`;
@@ -100,34 +142,59 @@ export class Walk {
     return id;
   }
 
+  /**
+   * @param {HTMLElement} element
+   * @param {CSSStyleDeclaration} style
+   * @param {Box} box
+   * @param {SVGElement} into
+   * @param {Above} above
+   */
   fill(element, style, box, into, above) {
     const visible = style.visibility === "visible";
     if (element.tagName === "CANVAS")
-      return visible && paintCanvas(into, this.defs, element, box, this.drawings.get(element));
-    if (element.tagName === "svg") return visible && paintSvg(into, element, box);
-    if (FIELD.test(element.tagName)) return visible && paintControl(into, element, style, box);
+      return (
+        visible &&
+        paintCanvas(into, this.defs, /** @type {HTMLCanvasElement} */ (element), box, this.drawings.get(element))
+      );
+    if (element.tagName === "svg")
+      return visible && paintSvg(into, /** @type {SVGSVGElement} */ (/** @type {Element} */ (element)), box);
+    if (FIELD.test(element.tagName))
+      return visible && paintControl(into, /** @type {HTMLInputElement & HTMLSelectElement} */ (element), style, box);
     const flexible = /flex|grid/.test(style.display);
     for (const child of element.childNodes) {
-      if (child.nodeType === Node.TEXT_NODE) {
+      if (child instanceof Text) {
         if (visible) paintText(into, child, style, this.origin, above);
       } else if (child.nodeType === Node.ELEMENT_NODE) {
-        const layer = placed(child, flexible, this.turns.has(child));
-        if (layer) above.waiting.push({ element: child, above, ...layer });
-        else this.visit(child, into, above);
+        const inner = /** @type {HTMLElement} */ (child);
+        const layer = placed(inner, flexible, this.turns.has(inner));
+        if (layer) above.waiting.push({ element: inner, above, ...layer });
+        else this.visit(inner, into, above);
       }
     }
   }
 
-  /** Boxes that a style sheet adds before and behind an element's content. */
+  /**
+   * Boxes that a style sheet adds before and behind an element's content.
+   * @param {HTMLElement} element
+   * @param {CSSStyleDeclaration} style
+   * @param {Box} box
+   * @param {SVGElement} into
+   * @param {Above} above
+   */
   generated(element, style, box, into, above) {
     for (const which of ["::before", "::after"]) {
       const made = getComputedStyle(element, which);
       if (made.content !== '""' || made.position !== "absolute" || made.display === "none") continue;
-      const around = style.position === "static" ? this.box(element.offsetParent ?? element) : box;
+      const around =
+        style.position === "static" ? this.box(/** @type {HTMLElement} */ (element.offsetParent ?? element)) : box;
       const edge = style.position === "static" ? getComputedStyle(element.offsetParent ?? element) : style;
       const [left, top, width, height] = [made.left, made.top, made.width, made.height].map(parseFloat);
       if (![left, top, width, height].every(Number.isFinite)) continue;
       const own = made.boxSizing === "border-box" ? 0 : 1;
+      /**
+       * @param {Side} one
+       * @param {Side} other
+       */
       const more = (one, other) =>
         own * (parseFloat(made[`border${one}Width`]) + parseFloat(made[`border${other}Width`]));
       const place = {
@@ -136,7 +203,9 @@ export class Walk {
         width: width + more("Left", "Right"),
         height: height + more("Top", "Bottom"),
       };
-      const look = Object.fromEntries(LOOK.map((name) => [name, made[name]])); // as it is now: a style is live
+      const look = /** @type {CSSStyleDeclaration} */ (
+        /** @type {unknown} */ (Object.fromEntries(LOOK.map((name) => [name, made[name]])))
+      ); // as it is now: a style is live
       if (Number(made.zIndex))
         above.waiting.push({
           element,
@@ -149,7 +218,12 @@ export class Walk {
   }
 }
 
-/** {z, alone} of an element that leaves the flow: its height, and whether nothing comes between what stands in it. */
+/**
+ * {z, alone} of an element that leaves the flow: its height, and whether nothing comes between what stands in it.
+ * @param {HTMLElement} element
+ * @param {boolean} flexible
+ * @param {boolean} turned
+ */
 function placed(element, flexible, turned) {
   const { position, zIndex, opacity, transform, mixBlendMode } = getComputedStyle(element);
   const lifted = position !== "static" || flexible;
