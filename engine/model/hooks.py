@@ -46,6 +46,8 @@ TRANSFORMER_LENS = {
     "hook_post": "post",
     "hook_scale": "scale",
     "hook_normalized": "normalized",
+    "hook_expert_weights": "router.weights",
+    "hook_expert_indices": "router.chosen",
     "embed_ln": "embed.norm",
     "ln1": "norm1",
     "ln1_post": "norm1_after",
@@ -53,6 +55,9 @@ TRANSFORMER_LENS = {
     "ln2_post": "norm2_after",
     "ln_final": "final_norm",
 }
+# Of one expert, whose `hook_pre` in TransformerLens is what its `hook_pre_linear` is elsewhere.
+OF_EXPERT = {"hook_gate": "pre", "hook_pre": "up", "hook_post": "post"}
+_OF_EXPERT = re.compile(r"(?<!\w)experts\.(\d+|\*)\.(" + "|".join(OF_EXPERT) + r")(?!\w)")
 _ALIAS = re.compile(r"(\*?)(?<!\w)(" + "|".join(sorted(TRANSFORMER_LENS, key=len, reverse=True)) + r")(?!\w)")
 
 Axes = tuple[str, ...]
@@ -174,6 +179,7 @@ def canonical(name: str, names: Collection[str]) -> str:
             ours = next((one for one in added if any(name.endswith(f".{one}") for name in names)), ours)
         return match[1] + ("." if match[1] else "") + ours
 
+    name = _OF_EXPERT.sub(lambda match: f"experts.{match[1]}.{OF_EXPERT[match[2]]}", name)
     return _ALIAS.sub(translate, name)
 
 

@@ -14,10 +14,13 @@ from engine.model.layers.mask import Mask
 from engine.plurals import count_words
 from engine.tokenizers.encoding import Encoding
 
+ONE_EXPERT = re.compile(r"(?P<mlp>.*\.mlp)\.experts\.(?P<expert>\d+)\.(?P<part>pre|up|post|out)")
+
 
 class Trace(Mapping[str, Tensor]):
     """Hook name -> value, in the order the values were computed; read-only. TransformerLens's names work as
-    well.
+    well, and `blocks.l.mlp.experts.e.pre`, `.up`, `.post` and `.out` are of one expert: a sparse tensor, which has the
+    tokens that were sent to it alone.
 
     `ids` is batch pos, or the pixels of pictures. `encodings` are the inputs where they came with text, one a batch
     row; `target` (batch pos) is what a decoder behind an encoder read, with its `target_encodings`. `padding` and
@@ -52,7 +55,16 @@ class Trace(Mapping[str, Tensor]):
 
     def __getitem__(self, name: str) -> Tensor:
         value = self._values.get(name)
+        if value is None and (one := ONE_EXPERT.fullmatch(canonical(name, self.hooks))) is not None:
+            return self._of_expert(one["mlp"], int(one["expert"]), one["part"])
         return self._values[self._resolve(name)] if value is None else value
+
+    def _of_expert(self, mlp: str, expert: int, part: str) -> Tensor:
+        """What one expert made of the tokens that were sent to it: batch pos width, sparse over batch and pos."""
+        chosen, slots = self[f"{mlp}.router.chosen"], self[f"{mlp}.experts.{part}"]
+        batch, pos, slot = (chosen == expert).nonzero(as_tuple=True)
+        size = (*chosen.shape[:2], slots.shape[-1])
+        return torch.sparse_coo_tensor(torch.stack([batch, pos]), slots[batch, pos, slot], size, check_invariants=False)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -62,7 +74,7 @@ class Trace(Mapping[str, Tensor]):
 
     def __contains__(self, name: object) -> bool:
         try:
-            return name in self._values or (isinstance(name, str) and self._resolve(name) in self._values)
+            return name in self._values or (isinstance(name, str) and self[name] is not None)
         except KeyError:
             return False
 

@@ -67,3 +67,20 @@ def test_tokens_that_are_sent_elsewhere_count_by_the_routers_probability() -> No
 def test_what_no_expert_can_do_is_one_sentence(edit: Edit, said: str) -> None:
     with pytest.raises((ValueError, KeyError), match=said):
         run(MODEL, tiny.IDS, edits=[edit])
+
+
+def test_one_expert_is_read_by_name_and_has_the_tokens_that_were_sent_to_it() -> None:
+    trace = run(MODEL, tiny.IDS, ["*experts.out", "*.resid_mid", "*.norm2.out", "*router.*", "*experts.*"])
+    mlp = MODEL.blocks[2].mlp
+    chosen = trace["blocks.2.mlp.hook_expert_indices"]
+    assert torch.equal(chosen, trace["blocks.2.mlp.router.chosen"]) and "blocks.2.mlp.experts.1.out" in trace
+    for expert in range(5):
+        found = trace[f"blocks.2.mlp.experts.{expert}.pre"]
+        sent = (chosen == expert).any(-1)
+        assert found.is_sparse and torch.equal(found.coalesce().indices().mT, sent.nonzero())
+        x = trace["blocks.2.norm2.out"]
+        wanted = x @ mlp.experts.pre.weight[expert].mT + mlp.experts.pre.bias[expert]
+        torch.testing.assert_close(found.to_dense(), wanted * sent[..., None])
+        assert torch.equal(trace[f"blocks.2.mlp.experts.{expert}.hook_gate"].to_dense(), found.to_dense())
+    with pytest.raises(KeyError, match="no hook is called"):
+        trace["blocks.0.mlp.experts.1.pre"]  # a dense layer
