@@ -8,21 +8,26 @@ from engine.tokenizers.encoding import Encoding
 from engine.tokenizers.protocol import Tokenizer
 
 
-def read_continuation(tokenizer: Tokenizer, text: str, continuation: str) -> tuple[list[int], list[int]]:
-    """Ids of a prompt, with the marks that stand before it, and of what follows it, without those after it.
+def read_continuation(
+    tokenizer: Tokenizer, text: str, continuation: str, special: bool = True
+) -> tuple[list[int], list[int]]:
+    """Ids of a prompt, with the marks that stand before it if `special`, and of what follows it, without those after
+    it.
 
     Both are read as one text and cut, so that nothing but what is written stands between them: no mark of the
     template, and no space that the tokenizer puts before a text. A token that has characters of both belongs to the
     continuation, as only the whole of it can be predicted (TRL reads both as one text too, and cuts by the number of
     the prompt's tokens). Where that token is the unknown one, as of a vocabulary of words, each is read by itself.
     """
-    prompt, whole = tokenizer.ids(text), tokenizer.ids(text + continuation)
+    prompt, whole = (tokenizer.ids(one, special=special) for one in (text, text + continuation))
     if continuation and whole[: len(prompt)] == prompt:
         return prompt, whole[len(prompt) :]
-    read = without_last_marks(tokenizer.encode(text + continuation))
+    read = without_last_marks(tokenizer.encode(text + continuation, special=special))
     cut = next((at for at, (_, stop) in enumerate(read.spans) if stop > len(text)), len(read))
     if cut < len(read) and read.spans[cut][0] < len(text) and read.ids[cut] == tokenizer.unknown_id:
-        return list(without_last_marks(tokenizer.encode(text)).ids), tokenizer.ids(continuation, special=False)
+        return list(without_last_marks(tokenizer.encode(text, special=special)).ids), tokenizer.ids(
+            continuation, special=False
+        )
     return list(read.ids[:cut]), list(read.ids[cut:])
 
 

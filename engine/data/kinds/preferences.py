@@ -17,7 +17,11 @@ class Preferences(DataKind):
     relative path is taken from where the recipe stands. The share `held_out` of the prompts is measured on and never
     learned from, or all of another file, `held_out_path`. `ended`: an answer is whole, and the end token follows it."""
 
-    path: str = field(metadata=Option(help="The file of prompts, each with two answers of which one is preferred."))
+    path: str = field(
+        metadata=Option(
+            help="The file of prompts, each with two answers of which one is preferred: texts, or lists of messages."
+        )
+    )
     held_out_path: str = field(
         default="", metadata=Option(help="Another such file, of which all is measured on in place of a share.")
     )

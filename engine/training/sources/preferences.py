@@ -19,11 +19,12 @@ from engine.data.seeds import seed_for
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
 from engine.tokenizers.continuation import read_continuation
+from engine.training.base.base import tokenizer_of
 from engine.training.examples.classification import classification_examples
 from engine.training.examples.completion import Marks, completion_examples
 from engine.training.examples.padding import pad_rows, real
 from engine.training.objectives import find_objective
-from engine.training.policy.pairs import PreferencePair, read_pairs
+from engine.training.policy.pairs import PreferencePair, read_pairs, render_pairs
 from engine.training.recipe.recipe import Recipe
 from engine.training.run.folder import RunFolder
 from engine.training.sources.corpus import Tokens
@@ -32,6 +33,10 @@ from engine.training.sources.source import chance, count_rows
 
 CHOSEN, REJECTED = 1, 2  # texts of a document, behind the prompt
 PROMPTS = 10  # whose answers are shown as a training goes on
+
+
+class RenderedAnswers(Document):
+    """A prompt and two answers that a chat template has written, with all marks."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +56,12 @@ class PreferredAnswers(ShelvedTexts[PreferencePair]):
     def __init__(self, recipe: Recipe, folder: Path) -> None:
         if not recipe.base:
             raise ValueError("base must name the model that learns from preferences, got none; add a base.")
-        table = recipe.data.expect(Preferences)
-        self.ended = table.ended
-        self.pairs = read_pairs(table.path)
-        self.pairs_held_out = read_pairs(table.held_out_path) if table.held_out_path else None
+        table, tokenizer = recipe.data.expect(Preferences), tokenizer_of(recipe.base)
+        self.pairs = render_pairs(tokenizer, read_pairs(table.path))
+        other = table.held_out_path
+        self.pairs_held_out = render_pairs(tokenizer, read_pairs(other)) if other else None
+        self.marked = self.pairs[0].form == "text"  # else the template writes all marks
+        self.ended = table.ended and self.marked
         self.theirs = frozenset[str]()
         if self.pairs_held_out is None:
             keys = [pair.prompt or pair.chosen for pair in self.pairs]
@@ -131,7 +138,7 @@ class PreferredAnswers(ShelvedTexts[PreferencePair]):
         follows it."""
         if part not in self.read_prompts:
             texts = dict.fromkeys(self.rows[part][index].prompt for index in self.shelves[part].fit.tolist())
-            found = (tuple(read_continuation(self.corpus.tokenizer, text, "")[0]) for text in texts)
+            found = (tuple(read_continuation(self.corpus.tokenizer, text, "", self.marked)[0]) for text in texts)
             self.read_prompts[part] = list(dict.fromkeys(prompt for prompt in found if prompt))
         return self.read_prompts[part]
 
@@ -140,11 +147,13 @@ def read_answers(tokenizer: Tokenizer, document: Document) -> list[list[int]]:
     """Ids of the prompt and of what follows it in each text, which is read as one with it. A token that has characters
     of the prompt and of one answer belongs to the answers: the prompt ends where both texts are the same up to it."""
     prompt, *answers = document.texts
-    read = [read_continuation(tokenizer, prompt, answer) for answer in answers]
+    marked = not isinstance(document, RenderedAnswers)
+    read = [read_continuation(tokenizer, prompt, answer, marked) for answer in answers]
     same = (len(set(ids)) == 1 for ids in zip(*(before for before, _ in read), strict=False))
     count = sum(takewhile(bool, same))
     return [read[0][0][:count], *(before[count:] + after for before, after in read)]
 
 
 def document(one: PreferencePair) -> Document:
-    return Document((one.prompt, one.chosen, one.rejected))
+    kind = Document if one.form == "text" else RenderedAnswers
+    return kind((one.prompt, one.chosen, one.rejected))

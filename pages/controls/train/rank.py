@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import streamlit as st
 
@@ -87,6 +87,11 @@ def pair_of(question: Question, choice: int) -> PreferencePair:
     return PreferencePair(prompt, answers[choice], answers[1 - choice])
 
 
+def pair_of_row(row: Sequence[Any]) -> PreferencePair:
+    prompt, chosen, rejected, *form = map(str, row)
+    return PreferencePair(prompt, chosen, rejected, "messages" if form == ["messages"] else "text")
+
+
 def prefer(rule: str, question: Question) -> int | None:
     prompt, first, second = question
     ranked = rank_by_rule(RULES[rule], first, second, prompt)
@@ -104,7 +109,7 @@ def read_ranking() -> Ranking:
     try:
         found = read_json(ranking_file()) or {}
         return Ranking(
-            tuple(PreferencePair(*map(str, row)) for row in found["pairs"]),
+            tuple(pair_of_row(row) for row in found["pairs"]),
             tuple((str(prompt), str(first), str(second)) for prompt, first, second in found["questions"]),
             tuple(None if choice is None else int(bool(choice)) for choice in found["choices"]),
             int(found["drawn"]),

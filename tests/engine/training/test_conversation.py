@@ -1,6 +1,7 @@
 """Learning from conversations: ids and labels are those of TRL, by templates with `{% generation %}` and without."""
 
 import json
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,6 +18,7 @@ from engine.training import RunFolder, read_recipe, train
 from engine.training.recipe.recipe import Recipe
 from engine.training.sources import open_source
 from engine.training.sources.conversations import Conversations
+from engine.training.sources.preferences import PreferredAnswers
 from tests.engine.conversations.test_conversations import TEMPLATES, save_tokenizer
 
 torch.set_num_threads(1)
@@ -163,3 +165,48 @@ def test_a_base_without_a_template_is_refused(tmp_path: Path) -> None:
     (base / "chat_template.jinja").unlink()
     with pytest.raises(ValueError, match=r"base must have a chat template .* has none; choose another base"):
         open_source(write(tmp_path, [{"messages": talk} for talk in TALKS], base), tmp_path / "run")
+
+
+PREFERRED = [
+    {"prompt": say("Hello"), "chosen": say("", "Hello there.")[1:], "rejected": say("", "Go away!")[1:]},
+    {"chosen": say("2 + 2?", "4", "And 3 + 3?", "6"), "rejected": say("2 + 2?", "4", "And 3 + 3?", "é 🦉\n")},
+    {"chosen": say("One?", "1", system="Count."), "rejected": say("One?", "Two, I think", system="Count.")},
+    {"chosen": say("Five?", "5"), "rejected": say("Five?", "6")},
+]
+OF_PAIRS = """
+base = "{base}"
+objective = {{ kind = "dpo" }}
+data.preferences = {{ path = "{path}", held_out = 0.25 }}
+schedule = {{ steps = 2 }}
+batch = {{ size = 3, context = 400 }}
+log = {{ every = 1, held_out_every = 2, held_out_batches = 1, snapshots = 2 }}
+machine = {{ device = "cpu", threads = 1, compile = "off" }}
+"""
+
+
+@pytest.mark.parametrize("name", ["chatml", "mistral-3"])
+def test_preferences_of_conversations_are_read_as_by_trl(name: str, tmp_path: Path) -> None:
+    import trl
+    from datasets import Dataset
+
+    base = save_base(tmp_path / "base", TEMPLATES[name])
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, PREFERRED)))
+    (tmp_path / "recipe.toml").write_text(OF_PAIRS.format(base=base, path="pairs.jsonl"))
+    source = open_source(read_recipe(tmp_path / "recipe.toml"), tmp_path / "run")
+    assert isinstance(source, PreferredAnswers) and not source.ended and not source.left_out
+    found = set()
+    for part in ("train", "held_out"):
+        for index in range(len(source.shelves[part].tokens.starts)):
+            found.add(tuple(tuple(each.tolist()) for each in source.shelves[part].tokens.document(index)))
+    args = trl.DPOConfig(str(tmp_path / "trl"), report_to=[], use_cpu=True, bf16=False)
+    model = transformers.AutoModelForCausalLM.from_pretrained(base)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    rows = [trl.extract_prompt(row) if "prompt" not in row else row for row in PREFERRED]
+    theirs = trl.DPOTrainer(model, args=args, train_dataset=Dataset.from_list(rows), processing_class=tokenizer)
+    wanted = {
+        tuple(tuple(row[f"{part}_ids"]) for part in ("prompt", "chosen", "rejected")) for row in theirs.train_dataset
+    }
+    assert found == wanted
+    if name == "chatml":
+        steps = list(train(read_recipe(tmp_path / "recipe.toml"), tmp_path / "run"))
+        assert steps[-1].step == 2 and isfinite(steps[-1].loss)

@@ -1,6 +1,7 @@
 """Pairs read and written, what is refused, and the rules that make them."""
 
 import inspect
+import json
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from engine.training.policy.rules import RULES, happy_words, rank_by_rule, short
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 ANSWERS = st.tuples(TEXTS, TEXTS, TEXTS).filter(lambda one: one[1].strip() and one[2].strip() and one[1] != one[2])
+ANSWERED = ("assistant", "Yes."), ("assistant", "No.")
 PAIRS = st.lists(ANSWERS.map(lambda one: PreferencePair(*one)), min_size=1, max_size=6).map(tuple)
 
 
@@ -52,6 +54,22 @@ def test_a_bad_table_is_refused_in_one_sentence(text: str, message: str) -> None
 def test_a_list_is_no_prompt() -> None:
     with pytest.raises(ValueError, match="row 1 must have a text or nothing as its prompt, got a list"):
         parse_pairs(b'{"prompt": ["a"], "chosen": "b", "rejected": "c"}', "pairs.jsonl")
+
+
+def test_conversations_are_read_back_and_a_pair_that_does_not_answer_is_named() -> None:
+    user, yes, no = ({"role": role, "content": said} for role, said in (("user", "So?"), *ANSWERED))
+    rows = [{"prompt": [user], "chosen": [yes], "rejected": [no]}, {"chosen": [user, no], "rejected": [user, yes]}]
+    pairs = parse_pairs("\n".join(map(json.dumps, rows)).encode(), "pairs.jsonl")
+    assert [pair.form for pair in pairs] == ["messages"] * 2 and pairs[0].prompt == pairs[1].prompt
+    assert parse_pairs(format_jsonl(pairs).encode(), "pairs.jsonl") == pairs
+    assert parse_pairs(format_csv(pairs).encode(), "pairs.csv") == pairs
+    for row, wrong in (
+        ({"chosen": [user, yes], "rejected": [user, yes]}, "row 2 must have two different answers of the assistant"),
+        ({"chosen": [user, yes], "rejected": "no"}, "row 2 must have lists of messages as its answers, got 'no'"),
+        ({"chosen": [user, yes], "rejected": [user, {**no, "content": 3}]}, "row 2: the content of message 0 must be"),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            parse_pairs("\n".join(map(json.dumps, (rows[1], row))).encode(), "pairs.jsonl")
 
 
 @pytest.mark.parametrize(
