@@ -24,7 +24,7 @@ export function map(root, heard, corner = null) {
   scroll.setAttribute("role", "group");
   root.append(scroll);
   const page = {
-    trace: { pieces: [], special: [] },
+    trace: { pieces: [], special: [], roles: [] }, // two texts have no turns in common
     keys: [],
     specialKeys: [],
     edition: 0,
@@ -51,7 +51,7 @@ export function map(root, heard, corner = null) {
   const see = ({ rows, cols, edition, width, above }) => {
     const keys = { keys: cols.map(({ label }) => label), specialKeys: cols.map(({ special }) => special) };
     Object.assign(page, { ...keys, edition, width, above, narrow: width < ROOMY });
-    page.trace = { pieces: rows.map(({ label }) => label), special: rows.map(({ special }) => special) };
+    page.trace = { ...page.trace, pieces: rows.map(({ label }) => label), special: rows.map(({ special }) => special) };
   };
   return {
     scroll,
