@@ -7,7 +7,7 @@ OUT ?= assets/checkpoints
 WORKERS = 1
 BIN := .venv/bin
 NODE := node_modules/.bin
-TYPED := architecture|checkpoint|classes|components|core|figures|generate|learn|long_sequences|share|walkthrough|what_if
+TYPED := architecture|checkpoint|classes|compare|components|core|figures|generate|learn|long_sequences|share|walkthrough|what_if
 SCRIPTS := assets/views assets/notebook tests/js tests/browser/stage.js eslint.config.js
 FORMATTED := "assets/views/**/*.js" assets/notebook/widget.js "tests/js/*.js" tests/browser/stage.js eslint.config.js
 # Each worker and each process that a test starts would compile the same modules again, where an environment keeps none.

@@ -6,9 +6,18 @@ import { headingOf } from "./heading.js";
 import { make } from "../core/dom.js";
 import { attempt } from "../core/shell.js";
 
+/**
+ * @typedef {import("./compare.js").Shell} Shell
+ * @typedef {{ update: () => void, destroy: () => void, mark?: () => void }} View
+ * @typedef {{ mount: (root: HTMLElement, face: Face) => View }} ViewModule
+ * @typedef {{ letter: string, element: HTMLElement, heading: HTMLElement, note: HTMLElement, room: HTMLElement, face: Face, view: View | null,
+ *   open?: (() => View) | null }} Column
+ */
+
 const GAP = 26; // CSS pixels between two runs
 const LEAST = 360; // CSS pixels that a run needs beside another
 const SCALED = ["product", "steps", "text", "circuits"]; // views with ramps and bars that no share of a row ends
+/** @type {Record<string, () => Promise<unknown>>} */
 const MODULES = {
   lines: () => import("../attention/lines.js"),
   product: () => import("../attention/product.js"),
@@ -19,15 +28,28 @@ const MODULES = {
   alignment: () => import("../attention/alignment.js"),
 };
 
+/**
+ * @param {HTMLElement} root
+ * @param {Shell} shell
+ */
 export function mount(root, shell) {
   return new Beside(root, shell);
 }
 
 class Beside {
+  /** @type {number} CSS pixels of a run */
+  width;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Shell} shell
+   */
   constructor(root, shell) {
     this.root = root;
     this.shell = shell;
+    /** @type {string | null} */
     this.opened = null;
+    /** @type {Column[]} */
     this.columns = [];
     root.classList.add("beside-runs");
     root.setAttribute("role", "tabpanel");
@@ -84,10 +106,13 @@ class Beside {
     this.root.style.columnGap = `${GAP}px`;
   }
 
-  /** Opens the tab that the state names; the one before stays until the module is here. */
+  /**
+   * Opens the tab that the state names; the one before stays until the module is here.
+   * @param {string} name
+   */
   async open(name) {
     this.opened = name;
-    const { module, sorry } = await attempt(MODULES[name]);
+    const { module, sorry } = await attempt(/** @type {() => Promise<ViewModule>} */ (MODULES[name]));
     if (this.opened !== name) return;
     this.shell.ends = new Ends((letters) => this.again(letters));
     for (const column of this.columns) {
@@ -118,18 +143,30 @@ class Beside {
     }
   }
 
+  /** @param {string[]} letters */
   again(letters) {
     for (const { letter, view, room } of this.columns) if (letters.includes(letter) && !room.hidden) view?.update();
   }
 
-  /** Why a run shows nothing, or another row than the others. */
+  /**
+   * Why a run shows nothing, or another row than the others.
+   * @param {Column} column
+   * @param {boolean} known
+   */
   explain({ letter, note, face }, known) {
     const { shell } = this;
     note.hidden = known && !face.missing.query && !face.missing.key;
     if (note.hidden) return;
     if (!known) return void (note.textContent = shell.absent(letter));
-    const [{ cursor }, missing] = [shell.state, ["query", "key"].filter((part) => face.missing[part])];
+    const [{ cursor }, missing] = [
+      shell.state,
+      /** @type {("query" | "key")[]} */ (["query", "key"]).filter((part) => face.missing[part]),
+    ];
     const shown = { query: face.trace.pieces[face.state.query], key: face.keys[face.state.key] };
+    /**
+     * @param {"query" | "key"} part
+     * @param {string | null} piece
+     */
     const token = (part, piece) => make("bdi", `role-${part}`, piece);
     const other = letter === "A" ? cursor.letter : letter;
     if (shell.pair(other)?.queries.entries.every(alone)) {
@@ -154,6 +191,6 @@ class Beside {
   }
 
   mark() {
-    for (const { view } of this.columns) view?.mark();
+    for (const { view } of this.columns) view?.mark?.();
   }
 }

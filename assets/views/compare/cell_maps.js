@@ -10,16 +10,31 @@ import { counted, percent } from "../core/format.js";
 import { legend } from "../components/legend.js";
 import { mount as mountPicture } from "../components/picture.js";
 
+/**
+ * @typedef {import("./compare.js").Shell} Shell
+ * @typedef {import("./runs.js").Run} Run
+ * @typedef {import("./merge.js").Entry} Entry
+ * @typedef {import("../components/picture.js").Grid} Grid
+ * @typedef {import("./map.js").Cell} Cell
+ * @typedef {import("./map.js").Mapped} Mapped
+ */
+
 const CELL = { least: 3, legible: 13, most: 30 }; // CSS pixels
 const PICTURE = 150;
 
+/** @extends {Maps<CellPlace>} */
 export class CellMaps extends Maps {
   revealed = ""; // the cell that was brought into sight
 
+  /**
+   * @param {string} letter
+   * @param {boolean} differs
+   */
   place(letter, differs) {
     return new CellPlace(this.shell, letter, differs);
   }
 
+  /** @param {(place: CellPlace) => number} width */
   draw(width) {
     const { shell } = this;
     const ready = this.places.map((one) => ({
@@ -63,7 +78,11 @@ export class CellMaps extends Maps {
     }
   }
 
-  /** What is drawn in the map of a run, or of a difference: for tests. */
+  /**
+   * What is drawn in the map of a run, or of a difference: for tests.
+   * @param {string} letter
+   * @param {boolean} differs
+   */
   drawn(letter, differs) {
     return (differs ? difference : own)(this.shell, letter, 400).block;
   }
@@ -71,6 +90,11 @@ export class CellMaps extends Maps {
 
 /** One map with its legend, and the picture that its run reads. */
 class CellPlace extends Place {
+  /**
+   * @param {Shell} shell
+   * @param {string} letter
+   * @param {boolean} differs
+   */
   constructor(shell, letter, differs) {
     super(shell, letter, differs);
     const [box, picture] = [make("div"), make("div")];
@@ -86,12 +110,20 @@ class CellPlace extends Place {
     this.picture = differs ? null : pictures(shell, letter, picture);
   }
 
+  /**
+   * @param {"hover" | "pick" | "step"} event
+   * @param {Cell | null} where
+   */
   heard(event, where) {
-    if (event === "step") this.shell.step(this.letter, this.differs, where);
+    if (event === "hover" || !where) this.point(where);
     else if (event === "pick") this.pick(where);
-    else this.point(where);
+    else this.shell.step(this.letter, this.differs, { row: where.row ?? 0, col: where.col ?? 0 });
   }
 
+  /**
+   * @param {(Mapped & { differs?: boolean }) | null} data
+   * @param {number} wide
+   */
   show(data, wide) {
     const { shell, letter, differs, colours } = this;
     this.head(Boolean(data));
@@ -105,12 +137,17 @@ class CellPlace extends Place {
   }
 }
 
+/**
+ * @param {Shell} shell
+ * @param {string} letter
+ * @param {number} width
+ */
 function own(shell, letter, width) {
   const found = shell.source.pattern(letter);
   if (!found) return null;
   const { trace } = shell.side(letter);
-  const { focus } = shell.attention(letter);
-  const special = focus === "cross_attn" ? trace.source.special : trace.special;
+  const { focus } = /** @type {import("./runs.js").Attention} */ (shell.attention(letter));
+  const special = focus === "cross_attn" && trace.source ? trace.source.special : trace.special;
   const [layer, head] = shell.headOf(letter);
   return {
     rows: labels(trace.pieces, trace.special),
@@ -127,10 +164,19 @@ function own(shell, letter, width) {
   };
 }
 
+/**
+ * @param {string[]} pieces
+ * @param {boolean[]} special
+ */
 function labels(pieces, special) {
   return pieces.map((label, i) => ({ label, special: Boolean(special[i]) }));
 }
 
+/**
+ * @param {Shell} shell
+ * @param {string} letter
+ * @param {number} width
+ */
 function difference(shell, letter, width) {
   const pair = shell.pair(letter);
   const [first, second] = [shell.source.pattern("A"), shell.source.pattern(letter)];
@@ -138,13 +184,22 @@ function difference(shell, letter, width) {
   const [rows, cols] = [pair.queries.entries, pair.keys.entries];
   const block = subtract(first, second, rows, cols);
   const [closed, shut] = [shell.source.masked("A"), shell.source.masked(letter)];
+  /**
+   * @param {number} r
+   * @param {number} c
+   */
   const masked = (r, c) =>
     Boolean(closed && shut) &&
     rows[r].first.every((i) => cols[c].first.every((j) => closed(i, j))) &&
     rows[r].second.every((i) => cols[c].second.every((j) => shut(i, j)));
+  /**
+   * @param {number} r
+   * @param {number} c
+   */
   const none = (r, c) => Number.isNaN(at(block, r, c));
   let max = 0;
   for (const x of block.data) if (Math.abs(x) > max) max = Math.abs(x);
+  /** @param {Entry[]} entries */
   const named = (entries) => entries.map((entry) => ({ label: entry.label, special: mismatch(entry) }));
   return {
     rows: named(rows),
@@ -153,6 +208,10 @@ function difference(shell, letter, width) {
     max,
     role: "edited",
     scale: "signed",
+    /**
+     * @param {number} r
+     * @param {number} c
+     */
     hidden: (r, c) => none(r, c) || masked(r, c),
     blank: { rows: rows.map(alone), cols: cols.map(alone) },
     edition: shell.edition,
@@ -162,11 +221,19 @@ function difference(shell, letter, width) {
   };
 }
 
-/** Differences of shares in points of a percentage. */
+/**
+ * Differences of shares in points of a percentage.
+ * @param {Block} block
+ * @param {number} max
+ */
 function inPoints(block, max) {
   return { as: "number", block: { ...block, data: block.data.map((x) => 100 * x) }, max: 100 * max };
 }
 
+/**
+ * @param {Shell} shell
+ * @param {Mapped} data
+ */
 function weights(shell, { edited }) {
   const { element } = legend(shell.element, { role: "attention", scale: "unit", width: 72 });
   element.querySelector(".legend-text").textContent = "weight, 0 to 1 of the row";
@@ -174,9 +241,14 @@ function weights(shell, { edited }) {
   return element;
 }
 
+/**
+ * @param {Shell} shell
+ * @param {string} letter
+ * @param {Mapped & { differs?: boolean }} data
+ */
 function differences(shell, letter, { max, blank, differs }) {
   const { element } = legend(shell.element, { role: "edited", scale: "signed", width: 72 });
-  const striped = blank.rows.some(Boolean) || blank.cols.some(Boolean);
+  const striped = blank?.rows.some(Boolean) || blank?.cols.some(Boolean);
   element.title = "grey: more in A; in colour: more in the other; the middle is no difference";
   element.querySelector(".legend-text").textContent = !differs
     ? "no weight differs"
@@ -184,7 +256,12 @@ function differences(shell, letter, { max, blank, differs }) {
   return element;
 }
 
-/** What a model of pictures reads, with the shown row's attention laid over it. */
+/**
+ * What a model of pictures reads, with the shown row's attention laid over it.
+ * @param {Shell} shell
+ * @param {string} letter
+ * @param {HTMLElement} root
+ */
 function pictures(shell, letter, root) {
   /** @type {ReturnType<typeof mountPicture> | undefined} */
   let view;
@@ -195,14 +272,14 @@ function pictures(shell, letter, root) {
     const query = looking(shell, letter);
     const top = Math.max(
       ...shell.sides.flatMap((side) =>
-        pictured(shell, side) ? [most(rowOf(shell, side.letter), side.trace.grid)] : [],
+        pictured(shell, side) ? [most(rowOf(shell, side.letter), /** @type {Grid} */ (side.trace.grid))] : [],
       ),
     );
     said.textContent = `blue is 0 to ${percent(top)} of the row, in every picture`;
     return {
       picture: trace.arrays.picture,
       original: null,
-      grid: trace.grid,
+      grid: /** @type {Grid} */ (trace.grid),
       weights: rowOf(shell, letter),
       top,
       query,
@@ -210,9 +287,12 @@ function pictures(shell, letter, root) {
     };
   };
   const rows = () => shell.sides.map(({ letter: each }) => looking(shell, each)).join();
+  /** @type {import("../components/picture.js").Emit} */
   const heard = (event, where) => {
-    if (event === "pick") shell.go({ cursor: { ...shell.carry(letter, shell.state.cursor), letter, row: where.row } });
-    else shell.point(where && { letter, row: where.row, col: null });
+    if (event === "pick" && where) {
+      const cursor = /** @type {import("./runs.js").Place} */ (shell.carry(letter, shell.state.cursor));
+      shell.go({ cursor: { ...cursor, letter, row: where.row } });
+    } else shell.point(where && { letter, row: where.row, col: null });
   };
   return {
     update() {
@@ -231,23 +311,39 @@ function pictures(shell, letter, root) {
   };
 }
 
+/**
+ * @param {Shell} shell
+ * @param {Run} run
+ */
 function pictured(shell, { letter, trace }) {
   return Boolean(trace.grid && trace.arrays.picture && shell.source.pattern(letter));
 }
 
-/** The row of a run that is looked at; its first, where the run has no such token. */
+/**
+ * The row of a run that is looked at; its first, where the run has no such token.
+ * @param {Shell} shell
+ * @param {string} letter
+ */
 function looking(shell, letter) {
   return shell.attention(letter)
     ? (shell.carry(letter, shell.cursor).row ?? shell.carry(letter, shell.state.cursor).row ?? 0)
     : 0;
 }
 
+/**
+ * @param {Shell} shell
+ * @param {string} letter
+ */
 function rowOf(shell, letter) {
   const { block, max } = shell.source.pattern(letter);
   const start = block.offset + looking(shell, letter) * block.stride;
   return Float32Array.from(block.data.subarray(start, start + block.cols), (weight) => weight / max);
 }
 
+/**
+ * @param {Float32Array} weights
+ * @param {{ offset: number }} grid
+ */
 function most(weights, { offset }) {
   return Math.max(...weights.slice(offset), 1e-9);
 }

@@ -14,7 +14,23 @@ import { remembered, restore } from "./state.js";
 import { mount as mountStreams } from "./streams.js";
 import { known as isView, missing } from "./tabs.js";
 
-/** data is the payload of views/compare/compare.py, of long texts with `tile`. Emits "silence" {letter, layer, head, side, focus}. */
+/**
+ * @typedef {Compare} Shell
+ * @typedef {import("../core/host.js").Emit} Emit
+ * @typedef {import("./runs.js").Data} Data
+ * @typedef {import("./runs.js").State} State
+ * @typedef {import("./runs.js").Where} Where
+ * @typedef {new (page: object) => object} SourceClass
+ * @typedef {import("./source.js").WholeSource | import("./tiled_source.js").TiledSource} Source
+ * @typedef {{ update: () => void, destroy: () => void, mark?: () => void }} Panel
+ */
+
+/**
+ * data is the payload of views/compare/compare.py, of long texts with `tile`. Emits "silence" {letter, layer, head, side, focus}.
+ * @param {HTMLElement} root
+ * @param {Data} data
+ * @param {Emit} emit
+ */
 export function mount(root, data, emit) {
   const shell = new Compare(root, emit);
   shell.update(data);
@@ -26,9 +42,17 @@ class Compare extends Cursor {
   pointed;
   /** @type {ReturnType<typeof mountBeside>} */
   beside;
-  /** @type {any[]} what stands below, of two runs */
+  /** @type {Panel[]} what stands below, of two runs */
   panels;
+  /** @type {import("./maps.js").Maps<import("./maps.js").Place> & { mark?: () => void, show?: () => void }} */
+  maps;
+  /** @type {import("./ends.js").Ends} of the views that are open */
+  ends;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {Emit} emit
+   */
   constructor(root, emit) {
     const loadTiled = () => import("./tiled_source.js");
     super(root, "compare", { restore, remembered, emit, Whole: WholeSource, loadTiled });
@@ -39,18 +63,22 @@ class Compare extends Cursor {
     super.destroy();
   }
 
+  /**
+   * @param {Data} data
+   * @param {SourceClass} Source
+   */
   take(data, Source) {
-    const { state } = this;
+    const { state, data: old } = this;
     for (const { attentions, says } of Object.values(data.pairs)) {
       for (const one of attentions) one.keys ??= one.queries;
-      if (says.groups === null) says.groups = attentions.at(-1).queries;
+      if (says.groups === null) says.groups = attentions[attentions.length - 1].queries;
     }
-    const before = this.data?.sides.map(({ title, model }) => [title, model.name]).join();
+    const before = old?.sides.map(({ title, model }) => [title, model.name]).join();
     const changed = before !== undefined && before !== data.sides.map(({ title, model }) => [title, model.name]).join();
     if (changed) Object.assign(state, { other: null, heads: {} });
-    if (this.data ? this.data.sides[0].title !== data.sides[0].title : !state.chosen)
+    if (old ? old.sides[0].title !== data.sides[0].title : !state.chosen)
       Object.assign(state, { layer: data.look.layer, head: data.look.head });
-    if (this.data && this.words(this.data) !== this.words(data))
+    if (old && this.words(old) !== this.words(data))
       Object.assign(state, { cursor: null, zoom: undefined, from: undefined });
     this.data = data;
     this.similar = new Map(); // "B:attn" -> block of similarities, or a sentence, or null while it is on its way
@@ -64,6 +92,7 @@ class Compare extends Cursor {
     this.measure();
   }
 
+  /** @param {Data} data */
   words({ sides }) {
     return sides
       .map(({ lanes }) =>
@@ -125,7 +154,10 @@ class Compare extends Cursor {
     this.source.settle();
   }
 
-  /** Merges `change` into the state, remembers it in the address, and shows it everywhere. */
+  /**
+   * Merges `change` into the state, remembers it in the address, and shows it everywhere.
+   * @param {Partial<State>} change
+   */
   go(change) {
     const { state } = this;
     const turned = change.attention !== undefined && change.attention !== state.attention;
@@ -157,6 +189,7 @@ class Compare extends Cursor {
   /** What is looked at, to be taken away (share/shown.js). */
   looked() {
     const { state, sides } = this;
+    /** @type {[letter: string, place: [layer: number, head: number]][]} */
     const places = sides
       .filter(({ letter }) => this.attention(letter))
       .map(({ letter }) => [letter, this.headOf(letter)]);
@@ -185,25 +218,38 @@ class Compare extends Cursor {
 
   // --- pointer, keyboard ---------------------------------------------------------------------------------------------------
 
-  /** The pointer is over a cell, a row ({col: null}), a column ({row: null}) or nothing. */
+  /**
+   * The pointer is over a cell, a row ({col: null}), a column ({row: null}) or nothing.
+   * @param {Where | null} where
+   */
   point(where) {
     this.hover = where;
     for (const view of this.views) view.mark?.();
   }
 
-  /** Moves the picked cell by one, in the tokens of the map that has the keyboard. */
+  /**
+   * Moves the picked cell by one, in the tokens of the map that has the keyboard.
+   * @param {string} letter
+   * @param {boolean} differs
+   * @param {{ row: number, col: number }} by
+   */
   step(letter, differs, by) {
     const here = differs ? this.merged(letter, this.state.cursor) : this.carry(letter, this.state.cursor);
     const [rows, cols] = differs
-      ? [this.pair(letter).queries.entries.length, this.pair(letter).keys.entries.length]
+      ? [this.pair(letter)?.queries.entries.length ?? 0, this.pair(letter)?.keys.entries.length ?? 0]
       : [this.side(letter).trace.length, this.keys(letter).length];
     const next = { row: clamp((here.row ?? 0) + by.row, rows), col: clamp((here.col ?? 0) + by.col, cols) };
     const found = differs ? this.unmerged(letter, next) : { letter, ...next };
-    if (found.row !== null && found.col !== null) this.go({ cursor: found });
+    const { row, col } = found;
+    if (row !== null && col !== null) this.go({ cursor: { ...found, row, col } });
     this.tell(this.pointed.said());
   }
 }
 
+/**
+ * @param {number} i
+ * @param {number} size
+ */
 function clamp(i, size) {
   return Math.max(0, Math.min(size - 1, i));
 }

@@ -3,10 +3,23 @@
 import { led } from "../attention/state.js";
 import { request } from "../core/store.js";
 
+/**
+ * @typedef {import("./compare.js").Shell} Shell
+ * @typedef {import("../core/trace.js").Trace} Trace
+ * @typedef {[layer: number, head: number][]} Heads
+ * @typedef {{ query?: number, key?: number, layer?: number, head?: number, heads?: Heads, view?: string, [own: string]: unknown }} Go
+ * @typedef {{ side: string, focus: string, layer: number, head: number, heads: Heads, query: number, key: number, pinned: boolean, view: string,
+ *   [own: string]: unknown }} State
+ */
+
 const NARROW = 470; // CSS pixels of room below which a view is laid out as on a phone
 
 /** The run `letter` of `shell` (compare.js) with the head of it that is shown. */
 export class RunFace {
+  /**
+   * @param {Shell} shell
+   * @param {string} letter
+   */
   constructor(shell, letter) {
     this.shell = shell;
     this.letter = letter;
@@ -26,9 +39,12 @@ export class RunFace {
     return this.shell.side(this.letter).trace;
   }
 
-  /** The shown head, as the server names it. */
+  /**
+   * The shown head, as the server names it; of a difference both, each [layer, head].
+   * @returns {{ side: string, focus: string, layer: number | [layer: number, head: number], head: number | [layer: number, head: number] }}
+   */
   get head() {
-    const { side, focus } = this.shell.attention(this.letter);
+    const { side, focus } = /** @type {import("./runs.js").Attention} */ (this.shell.attention(this.letter));
     const [layer, head] = this.shell.headOf(this.letter);
     return { side, focus, layer, head };
   }
@@ -40,40 +56,61 @@ export class RunFace {
 
   /** Whether each column is a special token. */
   get specialKeys() {
-    return (this.head.focus === "cross_attn" ? this.trace.source : this.trace).special;
+    return ((this.head.focus === "cross_attn" && this.trace.source) || this.trace).special;
   }
 
+  /**
+   * @param {number} layer
+   * @param {number} head
+   */
   pattern(layer, head) {
     return this.shell.source.patternAt(this.letter, layer, head);
   }
 
+  /**
+   * @param {string | null} title
+   * @param {string} [value]
+   */
   tip(title, value) {
     this.shell.tip(title, value);
   }
 
-  /** @returns {Promise<{ [entry: string]: any }>} */
+  /**
+   * @param {Record<string, unknown> & { ask: string }} query
+   * @returns {Promise<{ [entry: string]: any }>}
+   */
   request(query) {
-    return request({ trace: this.trace.trace, ...query });
+    return request(
+      /** @type {import("../core/store.js").Query<keyof import("../core/store.js").Queries>} */ (
+        /** @type {unknown} */ ({ trace: this.trace.trace, ...query })
+      ),
+    );
   }
 }
 
 /** What a view of one head is mounted with; `look(width)` brings it up to what is looked at now. */
 export class Face extends RunFace {
+  /**
+   * @param {Shell} shell
+   * @param {string} letter
+   */
   constructor(shell, letter) {
     super(shell, letter);
+    /** @type {Trace | null} */
     this.seen = null; // the stack that is looked at
-    this.state = null;
-    this.missing = {};
+    this.state = /** @type {State} */ ({}); // what is looked at, from `look` on
+    this.missing = { query: false, key: false };
   }
 
+  /** @param {number} width */
   look(width) {
     const { shell, letter } = this;
     const { state } = shell;
-    const { side, focus } = shell.attention(letter);
+    const { side, focus } = /** @type {import("./runs.js").Attention} */ (shell.attention(letter));
     const [layer, head] = shell.headOf(letter);
     this.seen = shell.source.detailed(letter);
     const { layers, heads } = this.trace.model;
-    const chosen = (state.heads[letter] ?? []).filter(([l, h]) => l < layers && h < heads);
+    const chosen = /** @type {Heads} */ (state.heads[letter] ?? []).filter(([l, h]) => l < layers && h < heads);
     const { row, col } = shell.nearest(letter, state.cursor);
     const carried = shell.carry(letter, state.cursor);
     this.missing = { query: carried.row === null, key: carried.col === null };
@@ -94,7 +131,7 @@ export class Face extends RunFace {
   }
 
   get trace() {
-    return this.seen;
+    return /** @type {Trace} */ (this.seen);
   }
 
   get head() {
@@ -116,7 +153,11 @@ export class Face extends RunFace {
     return shell.hover.only && col !== null ? { row, col, only: shell.hover.only } : { row, col };
   }
 
-  /** Where a ramp ends: for all runs at the same number. */
+  /**
+   * Where a ramp ends: for all runs at the same number.
+   * @param {string} name
+   * @param {number} own
+   */
   end(name, own) {
     return this.shell.ends.end(this.letter, name, own);
   }
@@ -126,6 +167,7 @@ export class Face extends RunFace {
     return this.shell.ends.turns[this.letter];
   }
 
+  /** @param {string} part */
   hook(part) {
     return `blocks.${this.state.layer}.${this.state.focus}.${part}`;
   }
@@ -140,12 +182,15 @@ export class Face extends RunFace {
     return this.shell.source.weightsOf?.(this);
   }
 
+  /** @param {Go} change */
   go({ query, key, layer, head, heads, view, ...own }) {
     const { shell, letter, state } = this;
+    /** @type {Partial<import("./runs.js").State>} */
     const change = {};
     if (query !== undefined || key !== undefined)
       change.cursor = { letter, row: query ?? state.query, col: key ?? state.key };
     if (heads) change.heads = shell.comparing(letter, heads);
+    /** @type {[layer: number, head: number]} */
     const place =
       heads?.length && layer === undefined && head === undefined
         ? heads[0]
@@ -159,10 +204,12 @@ export class Face extends RunFace {
     shell.go(change);
   }
 
+  /** @param {{ row: number | null, col: number | null, only?: boolean } | null} where */
   point(where) {
     this.shell.point(where && { letter: this.letter, ...where });
   }
 
+  /** @param {string} sentence */
   tell(sentence) {
     this.shell.tell(`${this.letter}: ${sentence}`);
   }

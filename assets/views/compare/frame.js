@@ -4,7 +4,18 @@ import { alone } from "./merge.js";
 import { tabs as tabLine } from "./tabs.js";
 import { make } from "../core/dom.js";
 
-/** Builds the frame in `shell.element`: {places, live, show(), notice(sentence), named(view)}. */
+/**
+ * @typedef {import("./compare.js").Shell} Shell
+ * @typedef {import("./merge.js").Entry} Entry
+ * @typedef {{ places: Record<string, HTMLElement>, live: HTMLElement, show: () => void, notice: (sentence: string) => void,
+ *   named: (view: string) => string }} Parts
+ */
+
+/**
+ * Builds the frame in `shell.element`: {places, live, show(), notice(sentence), named(view)}.
+ * @param {Shell} shell
+ * @returns {Parts}
+ */
 export function frame(shell) {
   const notice = make("p", "notice");
   const line = make("div", "head-line");
@@ -16,6 +27,7 @@ export function frame(shell) {
   const [maps, beside, pointed] = [make("div"), make("div"), make("div")];
   const pairs = make("div", "pairs");
   const panels = make("div", "panels");
+  /** @type {Record<string, HTMLElement>} */
   const places = { maps, beside, pointed };
   for (const name of ["heads", "predictions", "streams", "similarity"]) {
     places[name] = make("section", `panel-of ${name === "similarity" ? "wide" : ""} ${name}-of`);
@@ -37,6 +49,7 @@ export function frame(shell) {
     tip.element,
     live,
   );
+  /** @param {string} sentence */
   const say = (sentence) => {
     notice.textContent = sentence;
     notice.hidden = !sentence;
@@ -56,9 +69,17 @@ export function frame(shell) {
   return { places, live, show, notice: say, named: tabs.named };
 }
 
+/** @param {Shell} shell */
 function titleLine(shell) {
   const element = make("h2", "title");
-  const count = (name) => shell.side("A").trace.model[`${name}s`];
+  /** @param {"layer" | "head"} name */
+  const count = (name) => shell.side("A").trace.model[/** @type {const} */ (`${name}s`)];
+  /**
+   * @param {string} label
+   * @param {string} text
+   * @param {"layer" | "head"} name
+   * @param {number} by
+   */
   const turn = (label, text, name, by) => {
     const button = make("button", "turn", text);
     button.title = label;
@@ -67,18 +88,19 @@ function titleLine(shell) {
     return button;
   };
   const [block, head] = [make("span", "where"), make("span", "where")];
-  const groups = [
-    [block, "layer", "block", "{", "}"],
-    [head, "head", "head", "[", "]"],
-  ].map(([label, name, called, less, more]) => {
-    const group = make("span", "turns");
-    group.append(
-      turn(`previous ${called}  ${less}`, "‹", name, -1),
-      label,
-      turn(`next ${called}  ${more}`, "›", name, 1),
-    );
-    return group;
-  });
+  const groups =
+    /** @type {[label: HTMLElement, name: "layer" | "head", called: string, less: string, more: string][]} */ ([
+      [block, "layer", "block", "{", "}"],
+      [head, "head", "head", "[", "]"],
+    ]).map(([label, name, called, less, more]) => {
+      const group = make("span", "turns");
+      group.append(
+        turn(`previous ${called}  ${less}`, "‹", name, -1),
+        label,
+        turn(`next ${called}  ${more}`, "›", name, 1),
+      );
+      return group;
+    });
   element.append(...groups);
   const show = () => {
     const { model, side } = shell.side("A").trace;
@@ -88,15 +110,18 @@ function titleLine(shell) {
   return { element, show };
 }
 
-/** Which head of the other runs stands beside A's. */
+/**
+ * Which head of the other runs stands beside A's.
+ * @param {Shell} shell
+ */
 function matching(shell) {
   const element = make("div", "chips");
   element.setAttribute("role", "group");
   element.setAttribute("aria-label", "which head of the others is shown");
-  const options = [
+  const options = /** @type {["same" | "alike", string][]} */ ([
     ["same", "same place"],
     ["alike", "most alike"],
-  ].map(([value, text]) => {
+  ]).map(([value, text]) => {
     const chip = make("button", "chip", text);
     chip.title =
       value === "same"
@@ -117,7 +142,11 @@ function matching(shell) {
   return { element, show };
 }
 
-/** One chip for each attention that the runs share, where there are several. */
+/**
+ * One chip for each attention that the runs share, where there are several.
+ * @param {HTMLElement} chips
+ * @param {Shell} shell
+ */
 function showAttentions(chips, shell) {
   const options = shell.data.pairs[shell.data.sides[1].letter].attentions;
   chips.hidden = options.length < 2;
@@ -131,7 +160,11 @@ function showAttentions(chips, shell) {
   );
 }
 
-/** How many tokens of a run belong to tokens of A, in a sentence. */
+/**
+ * How many tokens of a run belong to tokens of A, in a sentence.
+ * @param {Shell} shell
+ * @param {string} letter
+ */
 function counted(shell, letter) {
   if (shell.data.pairs[letter].same) return `${letter} is the same run as A: change its text, its model or its edits.`;
   const pair = shell.pair(letter);
@@ -139,22 +172,27 @@ function counted(shell, letter) {
   const { entries } = pair.queries;
   if (shell.side("A").trace.grid && entries.every((entry) => !alone(entry)))
     return `Each row of A stands for the same place as in ${letter}.`;
+  /** @param {(entry: Entry) => boolean} which */
   const count = (which) => entries.filter(which).length;
   const both = count((entry) => !alone(entry));
   const same = count((entry) => entry.same);
   const parts = [`${same} ${same === 1 ? "token is" : "tokens are"} the same in A and ${letter}`];
   if (both > same) parts.push(`${both - same} ${both - same === 1 ? "differs" : "differ"} in the same place`);
-  for (const [side, name] of [
+  for (const [side, name] of /** @type {["first" | "second", string][]} */ ([
     ["second", "A"],
     ["first", letter],
-  ]) {
+  ])) {
     const left = count((entry) => !entry[side].length);
     if (left) parts.push(`${left} only in ${name}`);
   }
   return `${parts.join(", ")}.`;
 }
 
-/** The heading of the panels below: which two runs they are about. */
+/**
+ * The heading of the panels below: which two runs they are about.
+ * @param {HTMLElement} pairs
+ * @param {Shell} shell
+ */
 function showPairs(pairs, shell) {
   const heading = make("h2", "", `A and ${shell.state.beside}`);
   const letters = shell.sides.slice(1).map(({ letter }) => letter);

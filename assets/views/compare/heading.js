@@ -3,7 +3,13 @@ import { counted } from "../core/format.js";
 import { isEdited } from "../attention/colours.js";
 import { make } from "../core/dom.js";
 
-/** Letter, model, head and edits of a run, and in a run that is no A the button that silences the head. */
+/** @typedef {import("./compare.js").Shell} Shell */
+
+/**
+ * Letter, model, head and edits of a run, and in a run that is no A the button that silences the head.
+ * @param {Shell} shell
+ * @param {string} letter
+ */
 export function headingOf(shell, letter) {
   const { title, edits, trace } = shell.side(letter);
   const [layer, head] = shell.headOf(letter);
@@ -16,10 +22,16 @@ export function headingOf(shell, letter) {
   return parts;
 }
 
-/** Takes the shown head out of a run, or puts it back. */
+/**
+ * Takes the shown head out of a run, or puts it back.
+ * @param {Shell} shell
+ * @param {string} letter
+ * @param {number} layer
+ * @param {number} head
+ */
 function silencing(shell, letter, layer, head) {
   const button = make("button", "quiet");
-  const { side, focus } = shell.attention(letter);
+  const { side, focus } = /** @type {import("./runs.js").Attention} */ (shell.attention(letter));
   const silent = shell
     .side(letter)
     .silenced.some(
@@ -37,6 +49,7 @@ function silencing(shell, letter, layer, head) {
   return button;
 }
 
+/** @param {string} letter */
 export function headingOfDifference(letter) {
   const minus = make("span", "head-of", "−");
   return [

@@ -1,13 +1,25 @@
 // One map of the page about comparisons: a head of a run, or the difference of two, with its axes and the one cursor.
 import { axes } from "../attention/axes.js";
 import { inCells } from "../attention/values.js";
-import { make } from "../core/dom.js";
+import { make, pencil } from "../core/dom.js";
 import * as matrix from "../components/matrix.js";
 import { colour } from "../core/palette.js";
+
+/**
+ * @typedef {{ row: number | null, col: number | null }} Cell of a map, or a name on one of its axes
+ * @typedef {(...said: [event: "hover", where: Cell | null] | [event: "pick" | "step", where: Cell]) => unknown} Heard
+ * @typedef {{ label: string, special: boolean | string }} Name
+ * @typedef {{ wide: number, width: number, pitch: number, height: number }} Size
+ * @typedef {{ rows: Name[], cols: Name[], block: Block, role: string, scale: Scale, max: number, hidden?: import("../components/cells.js").Hidden,
+ *   edited?: Block, blank?: { rows: boolean[], cols: boolean[] } | null, edition: string | number, width: number, above?: number, label: string,
+ *   written?: { as: string, block?: Block, max?: number } | null }} Mapped
+ */
 
 const VALUED = 25; // CSS pixels from which on a cell holds its number
 const ROOMY = 420; // CSS pixels of width that leave room for long pieces
 const TALLEST = 116; // CSS pixels of the names on top, which may be those of two tokens
+/** @type {Record<string, number[]>} rows and columns that a key moves by */
+const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const STRIPE = 5; // CSS pixels between the stripes of what has no partner
 
 /**
@@ -15,7 +27,7 @@ const STRIPE = 5; // CSS pixels between the stripes of what has no partner
  * null for an axis). data = {rows, cols: [{label, special}], block, role, scale, max, hidden, edited, blank: {rows, cols}, edition, width, above, label, written}:
  * `written` {as, block?, max?} says what stands in cells that have room for it.
  * @param {HTMLElement} root
- * @param {(event: string, where: any) => void} heard
+ * @param {Heard} heard
  * @param {string[][] | null} [corner] what the axes are: [text, class], of the keys and of the queries
  */
 export function map(root, heard, corner = null) {
@@ -24,14 +36,20 @@ export function map(root, heard, corner = null) {
   scroll.setAttribute("role", "group");
   root.append(scroll);
   const page = {
-    trace: { pieces: [], special: [], roles: [] }, // two texts have no turns in common
-    keys: [],
-    specialKeys: [],
-    edition: 0,
+    trace: {
+      pieces: /** @type {string[]} */ ([]),
+      special: /** @type {(boolean | string)[]} */ ([]),
+      roles: /** @type {string[]} */ ([]),
+    }, // two texts have no turns in common
+    keys: /** @type {string[]} */ ([]),
+    specialKeys: /** @type {(boolean | string)[]} */ ([]),
+    edition: /** @type {string | number} */ (0),
     width: 0,
     narrow: true,
     tallest: TALLEST,
+    /** @param {{ query?: number | null, key?: number | null }} change */
     go: ({ query, key }) => heard("pick", { row: query ?? null, col: key ?? null }),
+    /** @param {Cell | null} where */
     point: (where) => heard("hover", where),
   };
   const around = axes(page, scroll);
@@ -41,13 +59,14 @@ export function map(root, heard, corner = null) {
   let cells;
   /** @type {{ wide: number, width: number, pitch: number, height: number } | undefined} */
   let size;
-  scroll.addEventListener("keydown", (event) => {
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+  scroll.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    const step = MOVES[event.key];
     if (!step) return;
     event.preventDefault();
     heard("step", { row: step[0], col: step[1] });
   });
 
+  /** @param {Mapped} data */
   const see = ({ rows, cols, edition, width, above }) => {
     const keys = { keys: cols.map(({ label }) => label), specialKeys: cols.map(({ special }) => special) };
     Object.assign(page, { ...keys, edition, width, above, narrow: width < ROOMY });
@@ -55,16 +74,27 @@ export function map(root, heard, corner = null) {
   };
   return {
     scroll,
-    /** How wide a cell may be in this room. */
+    /**
+     * How wide a cell may be in this room.
+     * @param {Mapped} data
+     */
     room(data) {
       see(data);
       return (data.width - around.around(page) - 2) / data.cols.length;
     },
-    /** The height of the keys above cells of this width. */
+    /**
+     * The height of the keys above cells of this width.
+     * @param {Mapped} data
+     * @param {number} wide
+     */
     above(data, wide) {
       see(data);
       return around.above(page, wide);
     },
+    /**
+     * @param {Mapped} data
+     * @param {number} wide
+     */
     update(data, wide, pitch = wide) {
       see(data);
       size = { wide, width: wide * data.cols.length, pitch, height: wide < 7 ? pitch : pitch - (pitch >= 12 ? 2 : 1) };
@@ -78,20 +108,35 @@ export function map(root, heard, corner = null) {
       if (data.blank) stripes(canvas, root, size, data.blank);
       around.show(page, block, size);
     },
+    /**
+     * @param {number | null} row
+     * @param {number | null} col
+     * @param {boolean} picked
+     */
     mark(row, col, picked) {
       if (!cells || !size) return;
       cells.mark({ picked: row !== null && col !== null && picked ? { row, col } : null, lit: col, row });
       around.mark(row, col);
     },
+    /**
+     * @param {number | null} row
+     * @param {number | null} col
+     */
     reveal(row, col) {
       if (size && row !== null && col !== null) around.reveal(row, col, size);
     },
   };
 }
 
-/** Rows and columns that one of the two runs lacks. */
+/**
+ * Rows and columns that one of the two runs lacks.
+ * @param {HTMLCanvasElement} canvas
+ * @param {HTMLElement} root
+ * @param {Size} size
+ * @param {NonNullable<Mapped["blank"]>} blank
+ */
 function stripes(canvas, root, { wide, pitch, width }, { rows, cols }) {
-  const context = canvas.getContext("2d");
+  const context = pencil(canvas);
   const dpr = window.devicePixelRatio || 1;
   const tall = canvas.height / dpr;
   context.setTransform(dpr, 0, 0, dpr, 0, 0);

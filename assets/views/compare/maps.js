@@ -3,11 +3,22 @@
 import { headingOf, headingOfDifference } from "./heading.js";
 import { make, range } from "../core/dom.js";
 
+/**
+ * @typedef {import("./compare.js").Shell} Shell
+ * @typedef {import("./runs.js").Where} Where
+ * @typedef {import("./map.js").Cell} Cell
+ */
+
 const GAP = 22;
 const LARGER = 1.2; // a difference has the tokens of both runs
 
 /** The place of one map: of the run `letter`, or of what it differs in from A. */
 export class Place {
+  /**
+   * @param {Shell} shell
+   * @param {string} letter
+   * @param {boolean} differs
+   */
   constructor(shell, letter, differs) {
     this.shell = shell;
     this.letter = letter;
@@ -19,7 +30,10 @@ export class Place {
     this.element.append(this.heading, this.note, this.body);
   }
 
-  /** Says whose map it is, and where there is none why. */
+  /**
+   * Says whose map it is, and where there is none why.
+   * @param {boolean} able
+   */
   head(able) {
     const { shell, letter } = this;
     this.heading.replaceChildren(...(this.differs ? headingOfDifference(letter) : headingOf(shell, letter)));
@@ -28,22 +42,34 @@ export class Place {
     if (!able) this.note.textContent = shell.absent(letter);
   }
 
-  /** A cell of this map, {row, col}, in the tokens of a run. */
+  /**
+   * A cell of this map, {row, col}, in the tokens of a run.
+   * @param {Cell} where
+   */
   token(where) {
     return this.differs ? this.shell.unmerged(this.letter, where) : { letter: this.letter, ...where };
   }
 
-  /** A cell of a run in this map; null where that has no such token. */
+  /**
+   * A cell of a run in this map; null where that has no such token.
+   * @param {Where} cursor
+   */
   where(cursor) {
     return this.differs ? this.shell.merged(this.letter, cursor) : this.shell.carry(this.letter, cursor);
   }
 
-  /** The pointer is over a cell, over a name on an axis ({row: null} or {col: null}), or over nothing. */
+  /**
+   * The pointer is over a cell, over a name on an axis ({row: null} or {col: null}), or over nothing.
+   * @param {Cell | null} where
+   */
   point(where) {
     this.shell.point(where && this.token(where));
   }
 
-  /** Chooses a cell; of an axis only that axis changes. */
+  /**
+   * Chooses a cell; of an axis only that axis changes.
+   * @param {Cell} where
+   */
   pick(where) {
     const { shell } = this;
     const { letter, row, col } = this.token(where);
@@ -52,10 +78,18 @@ export class Place {
   }
 }
 
+/**
+ * @template {Place} P
+ */
 export class Maps {
+  /**
+   * @param {HTMLElement} root
+   * @param {Shell} shell
+   */
   constructor(root, shell) {
     this.root = root;
     this.shell = shell;
+    /** @type {P[]} */
     this.places = [];
     this.shown = ""; // the letters that stand there
     this.grid = make("div", "maps");
@@ -95,11 +129,18 @@ export class Maps {
 
   clear() {}
 
-  /** @returns {any} a place with what draws in it */
+  /**
+   * @param {string} letter
+   * @param {boolean} differs
+   * @returns {P} a place with what draws in it
+   */
   place(letter, differs) {
-    return new Place(this.shell, letter, differs);
+    return /** @type {P} */ (new Place(this.shell, letter, differs));
   }
 
-  /** Draws every map; `width` gives the CSS pixels that a place has. */
+  /**
+   * Draws every map; `width` gives the CSS pixels that a place has.
+   * @param {(place: P) => number} width
+   */
   draw(width) {} // eslint-disable-line no-unused-vars
 }

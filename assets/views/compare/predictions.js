@@ -4,6 +4,16 @@ import { make } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 import { whyLink } from "../core/why.js";
 
+/**
+ * @typedef {import("./compare.js").Shell} Shell
+ * @typedef {import("./runs.js").Says} Says
+ * @typedef {import("./source.js").Said} Said
+ */
+
+/**
+ * @param {HTMLElement} root
+ * @param {Shell} shell
+ */
 export function mount(root, shell) {
   const title = make("h3");
   const about = make("p", "about");
@@ -33,9 +43,13 @@ export function mount(root, shell) {
   };
   return view;
 
+  /**
+   * @param {Said} said
+   * @param {string} beside
+   */
   function show({ names, ids, first, second, kl, variation }, beside) {
     const most = Math.max(...[first, second].map(({ data }) => Math.max(...data)), 1e-9);
-    const rows = shell.data.pairs[beside].says.once ? [0, 0] : shell.spoken(beside).rows;
+    const rows = shell.data.pairs[beside].says.once ? [0, 0] : (shell.spoken(beside)?.rows ?? []);
     const heading = ["", "", "A", beside, `${beside} − A`].map((text) => make("span", "heading", text));
     const lines = Array.from(ids.data, (id, i) => {
       const [p, q] = [first.data[i], second.data[i]];
@@ -60,7 +74,12 @@ export function mount(root, shell) {
   }
 }
 
-/** The row of the arrays: the group of tokens that the cursor's row is in; null where the other run has none. */
+/**
+ * The row of the arrays: the group of tokens that the cursor's row is in; null where the other run has none.
+ * @param {Shell} shell
+ * @param {string} beside
+ * @param {Says} says
+ */
 function place(shell, beside, says) {
   if (says.once) return 0;
   const cursor = shell.spoken(beside);
@@ -68,9 +87,14 @@ function place(shell, beside, says) {
   return cursor.number;
 }
 
+/**
+ * @param {Shell} shell
+ * @param {string} beside
+ * @param {Says} says
+ */
 function reader(shell, beside, says) {
   if (says.once) return ["over the whole of what each reads"];
-  const { pieces } = shell.spoken(beside);
+  const pieces = shell.spoken(beside)?.pieces;
   const said = [...new Set(pieces)].map((piece) => make("bdi", "", piece));
   return [
     says.reads === "next" ? "after " : "at ",
@@ -79,7 +103,13 @@ function reader(shell, beside, says) {
   ];
 }
 
-/** A probability, as a link to what wrote its logit where its run has an address and there are other pages. */
+/**
+ * A probability, as a link to what wrote its logit where its run has an address and there are other pages.
+ * @param {Record<string, string> | undefined} address
+ * @param {string} letter
+ * @param {number} p
+ * @param {{ row: number, candidate: number }} place
+ */
 function share(address, letter, p, place) {
   const link = address && whyLink("why_token", percent(p), place, address);
   if (!link || link.hidden) return make("span", "number", percent(p));
@@ -88,12 +118,19 @@ function share(address, letter, p, place) {
   return link;
 }
 
+/**
+ * @param {string} name
+ * @param {number} p
+ * @param {number} q
+ * @param {HTMLElement[]} links
+ * @param {number} most
+ */
 function candidate(name, p, q, links, most) {
   const tracks = make("span", "tracks");
-  for (const [value, role] of [
+  for (const [value, role] of /** @type {[value: number, role: string][]} */ ([
     [p, "first"],
     [q, "second"],
-  ]) {
+  ])) {
     const bar = make("i", role);
     bar.style.width = `${(100 * value) / most}%`;
     tracks.append(bar);
@@ -111,6 +148,11 @@ function candidate(name, p, q, links, most) {
   return [piece, tracks, ...links, points];
 }
 
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {string} title
+ */
 function item(name, value, title) {
   const element = make("span");
   element.title = title;

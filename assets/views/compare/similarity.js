@@ -6,9 +6,19 @@ import { strongest } from "./runs.js";
 import { make, range } from "../core/dom.js";
 import { counted, percent } from "../core/format.js";
 
+/**
+ * @typedef {import("./compare.js").Shell} Shell
+ * @typedef {import("./map.js").Cell} Cell
+ * @typedef {{ row: number, col: number, value: number, mutual: boolean }} Match
+ */
+
 const CELL = { least: 3, most: 24 }; // CSS pixels
 const SHARE = { wide: 0.46, narrow: 1 }; // of the room
 
+/**
+ * @param {HTMLElement} root
+ * @param {Shell} shell
+ */
 export function mount(root, shell) {
   const title = make("h3");
   const about = make("p", "about");
@@ -19,10 +29,10 @@ export function mount(root, shell) {
   left.append(box, colours);
   alike.append(left, matches);
   const over = make("div", "chips");
-  const chips = [
+  const chips = /** @type {["texts" | null, string][]} */ ([
     [null, "on what they read"],
     ["texts", "on 24 other texts"],
-  ].map(([value, text]) => {
+  ]).map(([value, text]) => {
     const chip = make("button", "chip", text);
     chip.addEventListener("click", () => shell.go({ over: value }));
     over.append(chip);
@@ -31,42 +41,57 @@ export function mount(root, shell) {
   root.append(title, about, over, alike);
   /** @type {ReturnType<typeof import("./runs.js").matrixOf> | null} */
   let block = null;
+  /** @type {{ block?: Block, edition?: number }} */
   let drawn = {}; // the block and the edition that are drawn
+  /** @type {{ row: number, col: number, button: HTMLButtonElement }[]} */
   let lines = []; // {row, col, button} of the best matches
+  /**
+   * @param {number} i
+   * @param {string} letter
+   */
   const named = (i, letter) => {
     const { heads } = shell.side(letter).trace.model;
-    return [Math.floor(i / heads), i % heads];
+    return /** @type {[layer: number, head: number]} */ ([Math.floor(i / heads), i % heads]);
   };
+  /** @type {import("./map.js").Heard} */
   const heard = (event, where) => {
     if (event === "step") return step(where);
     if (event === "pick" && where.row !== null && where.col !== null) return choose(where.row, where.col);
     if (event !== "hover" || !block) return;
-    const both = where && where.row !== null && where.col !== null;
+    const both = where && where.row !== null && where.col !== null ? { row: where.row, col: where.col } : null;
     shell.tip(
       both
-        ? `A ${name(named(where.row, "A"))}  ${shell.state.beside} ${name(named(where.col, shell.state.beside))}`
+        ? `A ${name(named(both.row, "A"))}  ${shell.state.beside} ${name(named(both.col, shell.state.beside))}`
         : null,
-      both ? percent(at(block, where.row, where.col)) : "",
+      both ? percent(at(block, both.row, both.col)) : "",
     );
   };
   const one = map(box, heard, [
     ["other →", ""],
     ["A ↓", ""],
   ]);
+  /**
+   * @param {number} row
+   * @param {number} col
+   */
   const choose = (row, col) => {
     const [layer, head] = named(row, "A");
     shell.go({ layer, head, other: named(col, shell.state.beside) });
   };
+  /** @param {Cell} by */
   const step = ({ row, col }) => {
     if (!block) return;
     const [r, c] = here();
-    choose(Math.max(0, Math.min(block.rows - 1, r + row)), Math.max(0, Math.min(block.cols - 1, c + col)));
+    choose(
+      Math.max(0, Math.min(block.rows - 1, r + (row ?? 0))),
+      Math.max(0, Math.min(block.cols - 1, c + (col ?? 0))),
+    );
   };
   const here = () =>
-    [
+    /** @type {[letter: string, place: [layer: number, head: number]][]} */ ([
       ["A", shell.headOf("A")],
       [shell.state.beside, shell.headOf(shell.state.beside)],
-    ].map(([letter, [layer, head]]) => layer * shell.side(letter).trace.model.heads + head);
+    ]).map(([letter, [layer, head]]) => layer * shell.side(letter).trace.model.heads + head);
 
   return {
     update() {
@@ -74,7 +99,8 @@ export function mount(root, shell) {
       block = shell.similarity(beside);
       const answer = shell.similar.get(shell.similarName(beside));
       title.textContent = `Which heads of A and ${beside} are alike`;
-      const known = block && range(0, block.rows).some((row) => strongest(block, row) !== null);
+      const found = block;
+      const known = found && range(0, found.rows).some((row) => strongest(found, row) !== null);
       alike.hidden = !known;
       about.textContent = known
         ? `1 − the total variation distance between two heads’ rows, the mean over the rows but the first: 100 % is the same attention. Attention to a token that the other text lacks counts as attention elsewhere.`
@@ -85,8 +111,8 @@ export function mount(root, shell) {
             : (answer?.sentence ?? "Every head is being compared with every other …");
       if (answer?.rows)
         about.append(
-          answer.of > answer.rows
-            ? ` ${answer.rows.toLocaleString("en")} of ${counted(answer.of, "row")}, evenly apart.`
+          (answer.of ?? 0) > answer.rows
+            ? ` ${answer.rows.toLocaleString("en")} of ${counted(answer.of ?? 0, "row")}, evenly apart.`
             : ` ${counted(answer.rows, "row")}.`,
         );
       over.hidden = !shell.described(beside);
@@ -109,12 +135,17 @@ export function mount(root, shell) {
   /** @param {ReturnType<typeof import("./runs.js").matrixOf>} block */
   function draw(block) {
     const { beside } = shell.state;
-    const values = block.data.filter((x) => !Number.isNaN(x));
-    const low = values.reduce((least, x) => Math.min(least, x), 1);
+    const values = block.data.filter((/** @type {number} */ x) => !Number.isNaN(x));
+    const low = values.reduce((/** @type {number} */ least, /** @type {number} */ x) => Math.min(least, x), 1);
     const span = 1 - low || 1;
-    const shades = { ...block, data: block.data.map((x) => ((x - low) / span) ** 2) }; // the ramp takes the square root
+    const shades = { ...block, data: block.data.map((/** @type {number} */ x) => ((x - low) / span) ** 2) }; // the ramp takes the square root
+    /**
+     * @param {string} letter
+     * @param {number} count
+     */
     const labels = (letter, count) => range(0, count).map((i) => ({ label: name(named(i, letter)), special: false }));
     const share = shell.narrow ? SHARE.narrow : SHARE.wide;
+    /** @type {import("./map.js").Mapped} */
     const data = {
       rows: labels("A", block.rows),
       cols: labels(beside, block.cols),
@@ -136,6 +167,7 @@ export function mount(root, shell) {
     );
   }
 
+  /** @param {Match} match */
   function line({ row, col, value, mutual }) {
     const { beside } = shell.state;
     const [mine, theirs] = [named(row, "A"), named(col, beside)];
@@ -156,8 +188,12 @@ export function mount(root, shell) {
   }
 }
 
-/** For each head of A the head of the other that is most like it; `mutual`: and the other way round. */
+/**
+ * For each head of A the head of the other that is most like it; `mutual`: and the other way round.
+ * @param {Block} block
+ */
 function best(block) {
+  /** @param {number} col */
   const turned = (col) =>
     range(0, block.rows).reduce((found, row) => (at(block, row, col) > at(block, found, col) ? row : found), 0);
   return range(0, block.rows).flatMap((row) => {

@@ -80,18 +80,22 @@ export function remembered({
   };
 }
 
+/** @param {unknown} one */
 function isHead(one) {
   return Array.isArray(one) && one.length === 2 && one.every(whole);
 }
 
+/** @param {unknown} one */
 function isPlace(one) {
   return Array.isArray(one) && one.length === 2 && one.every((x) => Number.isFinite(x) && x >= 0);
 }
 
+/** @param {unknown} value */
 function plain(value) {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
+/** @param {unknown} value */
 function whole(value) {
-  return Number.isInteger(value) && value >= 0;
+  return typeof value === "number" && Number.isInteger(value) && value >= 0;
 }

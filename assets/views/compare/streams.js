@@ -7,10 +7,22 @@ import { make, range } from "../core/dom.js";
 import { counted, number } from "../core/format.js";
 import { legend } from "../components/legend.js";
 
+/**
+ * @typedef {import("./compare.js").Shell} Shell
+ * @typedef {import("./runs.js").Pair} Pair
+ * @typedef {import("./source.js").Distances} Distances
+ * @typedef {import("./merge.js").Entry} Entry
+ * @typedef {import("./map.js").Cell} Cell
+ */
+
 const CELL = { least: 3, most: 24, low: 7 }; // CSS pixels
 const TALL = 400; // that the tokens take together, where that leaves them legible
 const MOST = 128; // rows of a long text: more tokens share one
 
+/**
+ * @param {HTMLElement} root
+ * @param {Shell} shell
+ */
 export function mount(root, shell) {
   const title = make("h3", "", "Residual stream");
   const about = make("p", "about");
@@ -20,20 +32,17 @@ export function mount(root, shell) {
   let drawn = "";
   /**
    * `at` gives the entry of a cell, `per` is how many entries are in a row.
-   * @type {{ block: any, cosine: any, entries: any[], at: (row: number, col: number) => number, per: number } | null}
+   * @type {{ block: Block, cosine: Block, entries: Entry[], at: (row: number, col: number) => number, per: number } | null}
    */
   let shown = null;
+  /** @type {import("./map.js").Heard} */
   const heard = (event, where) => {
     if (event === "step") return;
     const entry = shown && where && where.row !== null ? shown.at(where.row, where.col ?? 0) : null;
-    if (event === "pick" && entry !== null)
-      shell.go({
-        cursor: {
-          ...shell.state.cursor,
-          ...shell.unmerged(shell.state.beside, { row: entry, col: null }),
-          col: shell.state.cursor.col,
-        },
-      });
+    if (event === "pick" && entry !== null) {
+      const { letter, row } = shell.unmerged(shell.state.beside, { row: entry, col: null });
+      shell.go({ cursor: { ...shell.state.cursor, letter, row: row ?? 0 } });
+    }
     if (event !== "hover") return;
     const { row, col } = where ?? { row: null, col: null };
     shell.point(where && { ...shell.unmerged(shell.state.beside, { row: entry, col: null }), col: null });
@@ -78,6 +87,10 @@ export function mount(root, shell) {
       const { block } = shown;
       let max = 0;
       for (const x of block.data) if (x > max) max = x;
+      /**
+       * @param {number} r
+       * @param {number} c
+       */
       const none = (r, c) => Number.isNaN(at(block, r, c));
       const blank = { rows: range(0, block.rows).map((r) => none(r, 0)), cols: range(0, block.cols).map(() => false) };
       const rows = range(0, block.rows).map((row) => ({
@@ -85,6 +98,7 @@ export function mount(root, shell) {
         special: false,
       }));
       const cols = range(0, block.cols).map((layer) => ({ label: String(layer), special: false }));
+      /** @type {import("./map.js").Mapped} */
       const data = {
         rows,
         cols,
@@ -115,10 +129,15 @@ export function mount(root, shell) {
   return view;
 }
 
-/** The distances and cosines, entry by entry down and block by block across; NaN where one run lacks the token. */
+/**
+ * The distances and cosines, entry by entry down and block by block across; NaN where one run lacks the token.
+ * @param {Distances} found
+ * @param {Entry[]} entries
+ */
 function spread(found, entries) {
   const cols = found.relative.shape[0];
   const groups = entries.flatMap((entry, row) => (alone(entry) ? [] : [row])); // in the server's order
+  /** @param {keyof Distances} name */
   const block = (name) => {
     const { data, shape } = found[name];
     const values = new Float32Array(entries.length * cols).fill(NaN);
@@ -130,7 +149,12 @@ function spread(found, entries) {
   return { block: block("relative"), cosine: block("cosine") };
 }
 
-/** A block of which `per` rows share one, which shows the largest of them: {block, at(row, col): the row that it is of}. */
+/**
+ * A block of which `per` rows share one, which shows the largest of them: {block, at(row, col): the row that it is of}.
+ * @param {Block} whole
+ * @param {number} per
+ * @returns {{ block: Block, at: (row: number, col: number) => number }}
+ */
 function together(whole, per) {
   if (per === 1) return { block: whole, at: (row) => row };
   const [rows, { cols }] = [Math.ceil(whole.rows / per), whole];
@@ -148,6 +172,10 @@ function together(whole, per) {
   return { block, at: (row, col) => of[row * cols + col] };
 }
 
+/**
+ * @param {Pair | null | undefined} pair
+ * @param {string} beside
+ */
 function missing(pair, beside) {
   if (pair?.streams) return sentence(pair.streams);
   return pair?.first.focus === "cross_attn"
@@ -155,6 +183,7 @@ function missing(pair, beside) {
     : `A and ${beside} have no tokens that belong together.`;
 }
 
+/** @param {string} text */
 function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -3,17 +3,25 @@ import { VIEWS } from "../attention/state.js";
 import { make } from "../core/dom.js";
 import { byArrows } from "../components/tablist.js";
 
+/** @typedef {import("./compare.js").Shell} Shell */
+
+/** @type {Record<string, string>} */
 const ABOUT = {
   map: "every weight of the head in every run, and what each differs in from A: queries down, keys across",
 };
 
+/** @param {string} name */
 export function known(name) {
   return VIEWS.some(([view]) => view === name);
 }
 
-/** Why a view has nothing to show of the attention that is looked at; "" where it has. */
+/**
+ * Why a view has nothing to show of the attention that is looked at; "" where it has.
+ * @param {Shell} shell
+ * @param {string} name
+ */
 export function missing(shell, name) {
-  const { focus } = shell.attention("A");
+  const { focus } = /** @type {import("./runs.js").Attention} */ (shell.attention("A"));
   if (name === "alignment" && focus !== "cross_attn")
     return "an alignment is one of two texts: look at cross-attention";
   const worded = shell.sides.some(({ letter, trace }) => shell.attention(letter) && trace.ids.length);
@@ -21,7 +29,10 @@ export function missing(shell, name) {
   return "";
 }
 
-/** {element, show(), named(view)}: one tab is in the tab order, arrow keys move among them. */
+/**
+ * {element, show(), named(view)}: one tab is in the tab order, arrow keys move among them.
+ * @param {Shell} shell
+ */
 export function tabs(shell) {
   const element = make("div", "tabs");
   element.setAttribute("role", "tablist");
@@ -47,5 +58,9 @@ export function tabs(shell) {
       button.tabIndex = view === shell.state.view ? 0 : -1;
     }
   };
-  return { element, show, named: (name) => buttons.find(({ dataset }) => dataset.view === name).textContent };
+  return {
+    element,
+    show,
+    named: (/** @type {string} */ name) => buttons.find(({ dataset }) => dataset.view === name).textContent,
+  };
 }

@@ -11,9 +11,18 @@ import { legend } from "../components/legend.js";
 import { colour, ramp, step } from "../core/palette.js";
 import { request } from "../core/store.js";
 
+/**
+ * @typedef {import("./compare.js").Shell} Shell
+ * @typedef {import("./runs.js").Where} Where
+ * @typedef {import("./merge.js").Entry} Entry
+ * @typedef {import("./maps.js").Place} Place
+ * @typedef {Place & { page: RunPage, map: RunMap | null, able: boolean }} TilePlace
+ */
+
 const NARROW = 620; // CSS pixels of a map below which its axes are narrow
 const OFF = -99; // a row or key outside every map
 
+/** @extends {Maps<TilePlace>} */
 export class TileMaps extends Maps {
   following = false;
 
@@ -26,12 +35,21 @@ export class TileMaps extends Maps {
     for (const { map } of this.places) map?.destroy();
   }
 
+  /**
+   * @param {string} letter
+   * @param {boolean} differs
+   */
   place(letter, differs) {
     const place = super.place(letter, differs);
     place.body.className = "long-cells";
-    return Object.assign(place, { page: new (differs ? DifferencePage : RunPage)(place, this), map: null });
+    return Object.assign(place, {
+      page: new (differs ? DifferencePage : RunPage)(place, this),
+      map: null,
+      able: false,
+    });
   }
 
+  /** @param {(place: TilePlace) => number} width */
   draw(width) {
     for (const place of this.places) {
       const { page, differs, body } = place;
@@ -47,7 +65,7 @@ export class TileMaps extends Maps {
   }
 
   get maps() {
-    return this.places.filter(({ able, map }) => able && map);
+    return /** @type {(TilePlace & { map: RunMap })[]} */ (this.places.filter(({ able, map }) => able && map));
   }
 
   /** Draws what is here, and asks for what is not. */
@@ -69,13 +87,16 @@ export class TileMaps extends Maps {
     }
   }
 
-  /** Another part of one map is looked at: the others follow, and the address says so in A's tokens. */
+  /**
+   * Another part of one map is looked at: the others follow, and the address says so in A's tokens.
+   * @param {RunPage} page
+   */
   moved(page) {
     if (this.following) return;
     const { shell } = this;
-    const { map } = this.places.find((place) => place.page === page);
+    const { map } = /** @type {TilePlace & { map: RunMap }} */ (this.places.find((place) => place.page === page));
     const { zoom, top, left, wide } = map.window;
-    const first = this.places[0];
+    const first = /** @type {TilePlace & { map: RunMap }} */ (this.places[0]);
     const at = shell.nearest("A", page.cell(top, left));
     const apart = [top - Math.floor(top), left - Math.floor(left)]; // within a token
     Object.assign(
@@ -91,7 +112,10 @@ export class TileMaps extends Maps {
     this.follow(page);
   }
 
-  /** Brings every map but that of `page` to where the state says. */
+  /**
+   * Brings every map but that of `page` to where the state says.
+   * @param {RunPage | null} page
+   */
   follow(page) {
     const { zoom, from } = this.shell.state;
     const [first] = this.maps;
@@ -126,11 +150,16 @@ export class TileMaps extends Maps {
 
 /** A run. `see()` brings it up to what is looked at now, `look(width)` says how much room it has. */
 class RunPage extends RunFace {
+  /**
+   * @param {Place} place
+   * @param {TileMaps} maps
+   */
   constructor(place, maps) {
     super(place.shell, place.letter);
     this.place = place;
     this.maps = maps;
-    this.state = {};
+    this.state = { layer: 0, head: 0, query: OFF, key: OFF };
+    /** @type {{ row: number, col: number } | null} */
     this.hover = null;
   }
 
@@ -138,6 +167,7 @@ class RunPage extends RunFace {
     return Boolean(this.shell.attention(this.letter));
   }
 
+  /** @param {number} width */
   look(width) {
     this.width = width;
     this.narrow = width < NARROW;
@@ -158,10 +188,16 @@ class RunPage extends RunFace {
     return this.shell.source.numbers(this.letter).tiles;
   }
 
+  /** @returns {number | undefined} the largest difference that is known */
+  get largest() {
+    return undefined;
+  }
+
   row() {
     return this.shell.source.row(this.letter, this.state.query);
   }
 
+  /** @param {{ query?: number, key?: number, jump?: boolean }} change */
   go({ query, key, jump = false }) {
     this.place.pick({ row: query ?? null, col: key ?? null });
     if (jump) this.maps.reveal();
@@ -175,12 +211,19 @@ class RunPage extends RunFace {
     this.shell.tell(this.shell.pointed.said());
   }
 
-  /** A cell of this map, which may be between two, as a cell of a run. */
+  /**
+   * A cell of this map, which may be between two, as a cell of a run.
+   * @param {number} row
+   * @param {number} col
+   */
   cell(row, col) {
     return this.place.token({ row: Math.floor(row), col: Math.floor(col) });
   }
 
-  /** A cell of a run in this map, or the nearest that this has. */
+  /**
+   * A cell of a run in this map, or the nearest that this has.
+   * @param {Where} cursor
+   */
   nearest(cursor) {
     return this.shell.nearest(this.letter, cursor);
   }
@@ -188,6 +231,11 @@ class RunPage extends RunFace {
 
 /** What a run differs in from A. */
 class DifferencePage extends RunPage {
+  /** @type {import("./runs.js").Data} whose numbers are here */
+  of;
+  /** @type {import("../attention/numbers.js").Numbers} */
+  own;
+  /** @type {Map<string, number>} */
   known = new Map(); // of a pair of heads, the largest difference
 
   get data() {
@@ -195,7 +243,7 @@ class DifferencePage extends RunPage {
   }
 
   get entries() {
-    const { queries, keys } = this.shell.pair(this.letter);
+    const { queries, keys } = /** @type {import("./runs.js").Pair} */ (this.shell.pair(this.letter));
     return [queries.entries, keys.entries];
   }
 
@@ -242,6 +290,7 @@ class DifferencePage extends RunPage {
     return this.known.get(String(Object.values(this.head)));
   }
 
+  /** @param {{ ask: string, focus: string, layer: [number, number], head: [number, number], rows: [number, number], columns: [number, number] }} query */
   async request({ ask, focus, layer, head, rows, columns }) {
     if (ask === "row") return EMPTY; // a difference is read in tiles, and the cursor's in both runs
     /** @type {import("../core/store.js").Query<"difference">} */
@@ -255,12 +304,21 @@ class DifferencePage extends RunPage {
     return null;
   }
 
+  /**
+   * @param {number} row
+   * @param {number} col
+   */
   cell(row, col) {
     const [queries, keys] = this.entries;
+    /**
+     * @param {number} i
+     * @param {ArrayLike<unknown>} axis
+     */
     const inside = (i, { length }) => Math.max(0, Math.min(length - 1, Math.floor(i)));
     return this.place.token({ row: inside(row, queries), col: inside(col, keys) });
   }
 
+  /** @param {Where} cursor */
   nearest(cursor) {
     const { row, col } = this.place.where(cursor);
     const near = this.place.where({ letter: "A", ...this.shell.nearest("A", cursor) });
@@ -275,6 +333,7 @@ const EMPTY = {
 };
 const axes = new WeakMap(); // entries -> what an axis shows of them
 
+/** @param {Entry[]} entries */
 function named(entries) {
   if (!axes.has(entries))
     axes.set(entries, {
@@ -289,6 +348,10 @@ function named(entries) {
 
 /** In one of several maps: without a small one of its own, and every other follows it. */
 class RunMap extends TileMap {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunPage} page
+   */
   constructor(root, page) {
     super(root, page);
     for (const part of [this.minimap, this.switcher]) part.element.remove();
@@ -301,12 +364,19 @@ class RunMap extends TileMap {
     return undefined;
   }
 
+  /**
+   * @param {number | null} x
+   * @param {number} [y]
+   */
   point(x, y) {
     super.point(x, y);
     this.page.place.point(this.hover && { row: this.hover.row, col: this.hover.col });
   }
 
-  /** From the keyboard the chosen cell is moved, wherever the pointer rests. */
+  /**
+   * From the keyboard the chosen cell is moved, wherever the pointer rests.
+   * @param {KeyboardEvent} event
+   */
   key(event) {
     this.point(null);
     super.key(event);
@@ -321,6 +391,10 @@ class RunMap extends TileMap {
 
 /** Colours are signed, and end where the largest difference of all maps is. */
 class DifferenceMap extends RunMap {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunPage} page
+   */
   constructor(root, page) {
     super(root, page);
     this.painter = new SignedPainter(this.canvas, page.element, page);
@@ -345,6 +419,7 @@ class DifferenceMap extends RunMap {
     this.legend.replaceChildren(element);
   }
 
+  /** @param {{ top: number, left: number, across: number, down: number }} seen */
   say(seen) {
     super.say(seen);
     const [strong, line] = this.where.childNodes;
@@ -356,6 +431,10 @@ class DifferenceMap extends RunMap {
     );
   }
 
+  /**
+   * @param {number | null} x
+   * @param {number} [y]
+   */
   point(x, y) {
     const { page } = this;
     super.point(x, y);
@@ -372,17 +451,30 @@ class DifferenceMap extends RunMap {
 }
 
 class SignedPainter extends Painter {
-  /** The ramp ends where that of all maps does (`page.maps.most`). */
+  /**
+   * The ramp ends where that of all maps does (`page.maps.most`).
+   * @param {HTMLCanvasElement} canvas
+   * @param {HTMLElement} root
+   * @param {RunPage} page
+   */
   constructor(canvas, root, page) {
     super(canvas, root);
     this.page = page;
   }
 
+  /**
+   * @param {object} one
+   * @param {string} edition
+   */
   tileImage(one, edition) {
     const most = this.page.maps.most || 1;
     return super.tileImage(one, `${edition} ${most}`, most);
   }
 
+  /**
+   * @param {Block} block
+   * @param {number} max
+   */
   image(block, max) {
     const table = ramp(this.root, "edited", "signed");
     const squares = ["panel", "hairline"].map((name) => rgba(colour(this.root, name)));
@@ -401,6 +493,7 @@ class SignedPainter extends Painter {
   }
 }
 
+/** @param {string} hex */
 function rgba(hex) {
   const [red, green, blue] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;

@@ -142,7 +142,8 @@ export class Shell extends View {
  * `tile`, is a module that nobody else needs, loaded with the first of them.
  * @template {object} State
  * @template {Record<string, any>} Parts
- * @extends {Shell<State, Parts>}
+ * @template {object} [Data=any]
+ * @extends {Shell<State, Parts, Data>}
  */
 export class SourceShell extends Shell {
   /** @type {any} */
@@ -164,7 +165,7 @@ export class SourceShell extends Shell {
     super.destroy();
   }
 
-  /** @param {import("./payload.js").Payload} data */
+  /** @param {Data} data */
   update(data) {
     this.newest = data;
     const tiled = "tile" in data;
@@ -177,7 +178,7 @@ export class SourceShell extends Shell {
   }
 
   /**
-   * @param {import("./payload.js").Payload} data
+   * @param {Data} data
    * @param {new (page: object) => object} Source
    */
   take(data, Source) {

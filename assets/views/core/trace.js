@@ -19,6 +19,8 @@ export class Trace {
   trace;
   /** @type {Record<string, import("./payload.js").NamedArray>} */
   arrays;
+  /** @type {Record<string, { pieces: string[], [of: string]: unknown }>} the stacks of the model, as they were sent */
+  lanes;
   /** @type {string[]} what the tokens say */
   pieces;
   /** @type {number[][]} the two ids of the place of each token, where it has two */
