@@ -118,11 +118,15 @@ $(BIN)/python:
 	@touch $@ .venv/installed
 
 # Notes what a fresh environment takes of all that the files of requirements allow; what torch brings for a GPU it pins itself.
+# And the hashes of what the image takes of it, but torch's: each of its builds has others.
 lock:
 	: > constraints.txt
 	$(PYTHON) -m venv --clear .venv-lock
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-browsers.txt -r requirements-replicas.txt -r requirements-sign-in.txt -r requirements-ray.txt -r requirements-store.txt
 	.venv-lock/bin/python -m pip freeze | sed 's/+cpu$$//' | grep -Ev '^(cuda|nvidia|triton)' > constraints.txt
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	.venv-lock/bin/uv pip compile --quiet --no-header --no-annotate --generate-hashes --python-version 3.11 --python-platform linux -c constraints.txt requirements-replicas.txt \
+		| awk '/^[a-z]/ {kept = !/^(cuda|nvidia|torch|triton)/} kept' > deploy/hashes.txt
 	rm -r .venv-lock
 
 # Node.js comes with the Python packages; npm with it brings what checks the JavaScript.

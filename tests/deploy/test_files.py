@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import kubernetes_validate
 import pytest
 import yaml
 from jsonschema import Draft201909Validator
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from bench.load import Action, session
 from server.http.readiness import ALIVE, READY
@@ -44,6 +47,26 @@ def test_the_image_has_what_loupe_imports() -> None:
     let_in = set(re.findall(r"^!(\S+)", (ROOT / ".dockerignore").read_text(), re.M))
     assert set(copied()) <= let_in
     assert re.search(r"^USER [1-9]\d*$", IMAGE, re.M)
+
+
+def test_what_the_image_takes_has_hashes_and_the_versions_of_all() -> None:
+    """All that Loupe needs there, but torch and what it brings for a GPU."""
+    text = (DEPLOY / "hashes.txt").read_text()
+    taken = dict(re.findall(r"^([\w.-]+)==(\S+) \\\n +--hash=sha256:", text, re.M))
+    assert len(taken) == len(re.findall(r"^\S", text, re.M))
+    pinned = dict(
+        re.findall(r"^([\w.-]+)==(.+)$", (ROOT / "constraints.txt").read_text().replace("_", "-").lower(), re.M)
+    )
+    others = taken.items() - pinned.items()
+    assert {name for name, _ in others} <= {"setuptools"}, "run `make lock`"  # which pip does not count
+    needed, waiting = set[str](), ["torch", *re.findall(r"^\w[\w.-]*", (ROOT / "requirements.txt").read_text(), re.M)]
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name not in needed and not name.startswith(("cuda", "nvidia", "triton")):
+            needed.add(name)
+            said = map(Requirement, requires(name) or ())
+            waiting += [one.name for one in said if one.marker is None or one.marker.evaluate({"extra": ""})]
+    assert needed - {"torch"} <= taken.keys(), "run `make lock`"
 
 
 # In the image the packages lack the folders of their own tests.
