@@ -37,6 +37,7 @@ from engine.checkpoints.locate import (
 )
 from engine.checkpoints.weights import read_json
 from engine.edits import Edit, keep_adapter
+from engine.model.from_dict import build
 from engine.model.layers.lora import Adapter
 from engine.model.stored import StoredTensor, as_stored
 from engine.model.transformer import Transformer
@@ -92,9 +93,27 @@ class LoadOptions:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> LoadOptions:
-        dtype = record.get("dtype") and getattr(torch, record["dtype"])
-        more = {"uploaded": record.get("uploaded", False), "device": record.get("device", "")}
-        return cls(Path(record["source"]), dtype, record["config"], record["rename"], record["title"], None, **more)
+        """Raises ValueError for one that is damaged."""
+        kept: Record = build(Record, record)
+        dtype = kept.dtype and getattr(torch, kept.dtype, kept.dtype)
+        if not isinstance(dtype, torch.dtype | None):
+            raise ValueError(f"dtype must be one of torch's, got {dtype!r:.80}.")
+        given = kept.config, kept.rename, kept.title
+        return cls(Path(kept.source), dtype, *given, uploaded=kept.uploaded, device=kept.device)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is kept of a `LoadOptions`, as JSON has it; `stamp` is the time and the size of the weights file."""
+
+    source: str
+    dtype: str | None
+    config: Mapping[str, Any]
+    rename: Mapping[str, str]
+    title: str
+    uploaded: bool = False
+    device: str = ""
+    stamp: tuple[int, ...] = ()
 
 
 def names(*more: str) -> list[str]:
@@ -396,11 +415,19 @@ def _find_offer(name: str) -> LoadOptions | None:
         return found
     for folder in (budget.runs_folder, budget.uploads_folder):
         kept = openings.find_path(folder, name) if folder and "~" in name else None
-        if kept and (source := current_path(Path(kept["source"]))).exists():
-            again = LoadOptions.from_record({**kept, "source": source})
+        if kept and (again := _open_record(kept)):
             _names[again.key] = name
             return _offers.keep(name, again, 0)
     return None
+
+
+def _open_record(kept: Mapping[str, Any]) -> LoadOptions | None:
+    """None where what it names is not there any more, or it is damaged."""
+    try:
+        source = current_path(Path(kept["source"]))
+        return LoadOptions.from_record({**kept, "source": str(source)}) if source.exists() else None
+    except (ValueError, OSError):  # no record, or no path
+        return None
 
 
 def _holds_a_model(folder: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -64,12 +64,31 @@ def line(watched: WatchLine) -> dict[str, Any]:
 
 
 def read_line(data: Mapping[str, Any]) -> WatchLine:
-    """The inverse of `line`."""
-    histograms = {
-        name: {part: Histogram(low, high, tuple(counts)) for part, (low, high, counts) in data[name].items()}
-        for name in ("weights", "activations")
-    }
-    return WatchLine(**{**data, **histograms})
+    """The inverse of `line`. Raises ValueError for what is none."""
+    try:
+        histograms = {
+            name: {part: Histogram(low, high, tuple(counts)) for part, (low, high, counts) in data[name].items()}
+            for name in ("weights", "activations")
+        }
+        found = WatchLine(**{**data, **histograms})
+        known = all(isinstance(number, int | float) for number in numbers(found))
+    except (TypeError, ValueError, LookupError, AttributeError):
+        known = False
+    if not known:
+        raise ValueError(
+            f"{FILE} must have what was watched at one step a line, and has {data!r:.80}; delete the file."
+        )
+    return found
+
+
+def numbers(watched: WatchLine) -> Iterator[object]:
+    """All of a line, which as JSON may be anything."""
+    yield watched.step
+    for shares in (watched.gradients, watched.certain, watched.quiet):
+        yield from shares.values()
+    for histograms in (watched.weights, watched.activations):
+        for one in histograms.values():
+            yield from (one.low, one.high, *one.counts)
 
 
 @lru_cache(maxsize=4096)

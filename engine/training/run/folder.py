@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from engine.training.recipe.recipe import Recipe
 from engine.training.recipe.recipe_file import read_recipe, write_recipe
 from engine.training.run.atomic import read_json, replace_atomically, write_json
 
+NUMBERS = ("seconds", "loss", "accuracy", "held_out_loss", "held_out_accuracy")  # of a logged step
 OWN = ({"recipe.toml"}, {"status.json", "metrics.jsonl"})  # files of a run alone: the one, or both others
 
 
@@ -57,11 +58,35 @@ def size(folder: Path) -> int:
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:
+    """A table for each step that was logged. Raises ValueError for a damaged line."""
     try:
-        lines = file.read_text(encoding="utf-8").split("\n")[:-1]
+        lines = file.read_bytes().split(b"\n")[:-1]
     except FileNotFoundError:
         return []
-    return [parse_json(line) for line in lines]
+    return [read_line(line, file.name) for line in lines]
+
+
+def read_line(line: bytes, name: str) -> dict[str, Any]:
+    """One of `read_lines`, of the file of that name."""
+    try:
+        found = parse_json(line)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not is_step(found):
+        told = line[:60].decode(errors="replace")
+        raise ValueError(f"{name} must have one logged step a line, and has {told!r}; take that line out.")
+    return found
+
+
+def is_step(line: Mapping[str, Any]) -> bool:
+    """Tells whether what every reader counts on is of its kind."""
+    if "samples" in line:
+        samples = line["samples"]
+        known = isinstance(samples, list) and all(isinstance(one, dict) and "prompt" in one for one in samples)
+    else:
+        known = line.get("seconds") is not None and isinstance(line.get("also", {}), dict)
+    numbers = all(isinstance(line.get(name), int | float | None) for name in NUMBERS)
+    return known and numbers and isinstance(line.get("step"), int)
 
 
 class RunFolder:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.json_text import parse_json
+from engine.training.probe import watch
 from engine.training.probe.frames import Frame, read_frames
 from engine.training.probe.probe import Probe, read_probe
 from engine.training.probe.snapshot_frames import frame_files
-from engine.training.probe.watch import FILE, WatchLine, read_line
+from engine.training.probe.watch import WatchLine
 from engine.training.run.append_log import LogPosition, read_appended, whole_lines
-from engine.training.run.folder import RunFolder
+from engine.training.run.folder import RunFolder, read_line
 
+Kind = TypeVar("Kind")
 Line = dict[str, Any]
 
 
@@ -44,8 +48,8 @@ class News:
 
 def news(run: RunFolder, since: Cursor) -> News:
     """Raises ValueError for a line that cannot be read."""
-    metrics, measured, lines_anew = lines(run.metrics, since.metrics)
-    told, watched, watched_anew = lines(run.path / FILE, since.watched)
+    metrics, measured, lines_anew = lines(run.metrics, since.metrics, partial(read_line, name=run.metrics.name))
+    told, watched, watched_anew = lines(run.path / watch.FILE, since.watched, read_watched)
     probe, fault = None, ""
     try:
         probe = read_probe(run.path)
@@ -55,7 +59,7 @@ def news(run: RunFolder, since: Cursor) -> News:
     replaced = {"metrics": lines_anew, "watched": watched_anew, "frames": frames_anew}
     return News(
         metrics,
-        tuple(map(read_line, told)),
+        told,
         frames,
         frozenset(name for name, anew in replaced.items() if anew),
         Cursor(measured, watched, ours, past, probe),
@@ -63,9 +67,13 @@ def news(run: RunFolder, since: Cursor) -> News:
     )
 
 
-def lines(path: Path, since: LogPosition) -> tuple[tuple[Line, ...], LogPosition, bool]:
+def lines(path: Path, since: LogPosition, read: Callable[[bytes], Kind]) -> tuple[tuple[Kind, ...], LogPosition, bool]:
     more = read_appended(path, since, whole_lines)
-    return tuple(parse_json(one) for one in more.data.splitlines()), more.place, more.anew
+    return tuple(map(read, more.data.splitlines())), more.place, more.anew
+
+
+def read_watched(line: bytes) -> WatchLine:
+    return watch.read_line(parse_json(line))
 
 
 def frames_of(

@@ -45,11 +45,18 @@ class Origin:
 
 
 def read_origin(run: RunFolder) -> Origin:
-    """A run that a person started on the command line has no origin.json, but the day of its oldest file."""
-    data = read_json(run.origin)
-    if data is not None:
-        origin: Origin = build(Origin, data)
-        return origin
+    """A run that a person started on the command line has no origin.json, but the day of its oldest file.
+
+    Raises ValueError for a damaged one.
+    """
+    try:
+        data = read_json(run.origin)
+        if data is not None:
+            origin: Origin = build(Origin, data)
+            return origin
+    except ValueError as error:
+        told = str(error).rstrip(".")
+        raise ValueError(f"origin.json is damaged: {told}; delete it, and the run is taken to be no fork.") from None
     files = [path.stat().st_mtime for path in (run.path, *run.path.glob("*"), *run.snapshots.glob("*"))]
     return Origin(created=min(files))
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from engine.json_text import parse_json
 from engine.training.launch.queue import Queue
 from engine.training.recipe.recipe import Recipe
 from engine.training.recipe.recipe_file import read_recipe
-from engine.training.run.folder import RunFolder, list_runs, runs_folder, size
+from engine.training.run.folder import RunFolder, list_runs, read_line, runs_folder, size
 from engine.training.run.origin import read_origin
 from engine.training.run.snapshots import count_parameters
 from engine.training.run.status import ACTIVE, Status, read_status
@@ -181,26 +180,12 @@ def last_values(path: Path) -> dict[str, Any]:
 def _newest(lines: list[bytes], path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for line in reversed(lines):
-        values = _values(line, path)
+        values = read_line(line, path.name)
         found.setdefault("seconds", values["seconds"])
         found |= {name: values[name] for name in NAMES if name not in found and values.get(name) is not None}
         if len(found) == len(NAMES) + 1:
             break
     return found
-
-
-def _values(line: bytes, path: Path) -> dict[str, Any]:
-    try:
-        values = parse_json(line)
-    except ValueError:
-        values = None
-    known = isinstance(values, dict) and all(
-        isinstance(values.get(name), int | float | None) for name in ("step", "seconds", *NAMES)
-    )
-    if not known or values.get("seconds") is None:
-        told = line[:60].decode(errors="replace")
-        raise ValueError(f"{path.name} must have one logged step a line, and has {told!r}; take that line out.")
-    return dict(values)
 
 
 def format_table(table: Sequence[Run]) -> list[str]:

@@ -66,10 +66,15 @@ def card_section(name: str, checkpoint: Checkpoint) -> None:
 
 
 def facts_column(name: str, checkpoint: Checkpoint) -> None:
-    found = read_facts(library.checkpoint_place(name), checkpoint.card)
+    try:
+        found, damage = read_facts(library.checkpoint_place(name), checkpoint.card), ""
+    except ValueError as error:  # a run opens by its recipe, whatever stands in the config beside it
+        found, damage = None, str(error)
     stem, _, rest = name.partition("~")  # what follows tells apart what people opened
     with st.container(key="facts", gap="small"):
         st.markdown(f"## {escape_markdown(stem)}" + (f" :gray[\\~{escape_markdown(rest)}]" if rest else ""))
+        if damage:
+            st.warning(escape_markdown(damage))
         if found and found.says:
             st.caption(escape_markdown(found.says))
         rows = [*drawn.facts(checkpoint, found), *drawn.config_facts(checkpoint.config)]

@@ -39,7 +39,7 @@ from pages.controls.compare.defaults import link_sides
 from pages.controls.train.held_out_rows import draw_held_out, open_result
 from pages.controls.train.policies import draw_shift
 from pages.controls.train.run_state import newest_weights
-from pages.controls.train.session import Session
+from pages.controls.train.session import Session, told_damage
 from views.adapt.charts import (
     draw_heads,
     draw_matrices,
@@ -69,10 +69,8 @@ def before_after(session: Session, name: str) -> None:
         return
     with st.expander("Before and after: what has changed of the base", key="before after", on_change="rerun") as part:
         if part.open:  # it takes a few seconds, in which somebody may delete the run
-            try:
+            with told_damage():
                 draw(run, recipe, weights, name)
-            except (ValueError, OSError) as error:
-                st.warning(escape_markdown(error))
 
 
 def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
@@ -220,12 +218,12 @@ def trained_table(found: dict[str, RunFolder]) -> pd.DataFrame:
     """Table of the runs: what each trained, of how much, how fast, and its held-out loss in the end."""
     rows = []
     for name, folder in found.items():
-        recipe, line = read_recipe(folder.recipe), folder.read_metrics()[-1]
+        recipe, line = read_recipe(folder.recipe), next(reversed(folder.read_metrics()), {"step": 0})
         parts = recipe.train.parts if isinstance(recipe.train.parts, str) else ", ".join(recipe.train.parts)
         learned, whole = count_learning(recipe, read_transfer(folder.path))
-        pace = line["seconds"] / line["step"] if line["step"] else None
+        pace = (line.get("seconds") or 0.0) / line["step"] if line["step"] else None
         status = read_status(folder.status)
         memory = status.peak_memory / MIB if status is not None and status.peak_memory else None
-        rows.append((name, parts, learned, whole, learned / whole, pace, memory, line["held_out_loss"]))
+        rows.append((name, parts, learned, whole, learned / whole, pace, memory, line.get("held_out_loss")))
     columns = ["run", "what learns", "trained", "of", "share", "seconds a step", "peak memory, MiB", "held-out loss"]
     return pd.DataFrame(rows, columns=columns)

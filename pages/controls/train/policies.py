@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -20,7 +21,7 @@ from engine.training.recipe.recipe_file import read_recipe
 from engine.training.run.status import ACTIVE, read_status
 from pages.controls.train.held_out_rows import open_result
 from pages.controls.train.run_table import PACE
-from pages.controls.train.session import Session, may_read
+from pages.controls.train.session import Session, may_read, told_damage
 from views.adapt.preferences import WIDTH, curve_table, draw_curve, draw_kl, draw_next_tokens
 from views.charts.show import show_altair
 from views.core.markdown import escape_markdown
@@ -42,20 +43,25 @@ def draw_policy(session: Session, name: str) -> None:
 
     @st.fragment(run_every=PACE if status is not None and status.state in ACTIVE else None)
     def follow() -> None:
-        curves = curve_table(run.read_metrics())
-        if not curves.empty:
-            with st.container(horizontal=True, gap="small"):
-                for measure, curve in curves.groupby("measure", sort=False):
-                    with st.container(width=WIDTH):
-                        show_altair(partial(draw_curve, curve), key=f"policy {measure}")
-        samples = run.read_samples()
-        if samples and not may_read(session, name, recipe):
-            st.caption("Only the owner of these prompts sees the answers.")
-        elif samples:
-            st.markdown(f"**Answers to held-out prompts** at step {samples[0]['step']:,} and {samples[-1]['step']:,}")
-            draw_texts(sample_table(samples), "prompt")
+        with told_damage():
+            curves = curve_table(run.read_metrics())
+            if not curves.empty:
+                with st.container(horizontal=True, gap="small"):
+                    for measure, curve in curves.groupby("measure", sort=False):
+                        with st.container(width=WIDTH):
+                            show_altair(partial(draw_curve, curve), key=f"policy {measure}")
+        with told_damage():
+            draw_samples(run.read_samples(), may_read(session, name, recipe))
 
     follow()
+
+
+def draw_samples(samples: list[dict[str, Any]], may_read: bool) -> None:
+    if samples and not may_read:
+        st.caption("Only the owner of these prompts sees the answers.")
+    elif samples:
+        st.markdown(f"**Answers to held-out prompts** at step {samples[0]['step']:,} and {samples[-1]['step']:,}")
+        draw_texts(sample_table(samples), "prompt")
 
 
 def draw_texts(table: pd.DataFrame, first: str) -> None:

@@ -24,7 +24,7 @@ from pages.controls.menu import entries
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import set_widget, widget_value
 from pages.controls.train.questions import delete_run, fork_run, order_run, rename_run, restore_run
-from pages.controls.train.session import Session, runs_place
+from pages.controls.train.session import Session, runs_place, told_damage
 from views.core.markdown import escape_markdown
 
 KEY, FRAGMENT = "runs table", "followed runs"
@@ -368,7 +368,8 @@ def export_menu(here: Here, run: Run) -> None:
             "Recipe (TOML)", folder.recipe.read_bytes, f"{run.name}.toml", on_click="ignore", key="runs recipe"
         )
         st.caption("Command line that trains it again")
-        st.code(export.command(run.name, place), language="bash", wrap_lines=True)
+        with told_damage():
+            st.code(export.command(run.name, place), language="bash", wrap_lines=True)
         link_to_recipe(here, folder)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
+
+import streamlit as st
 
 from engine.budget import budget
 from engine.checkpoints.checkpoint import Checkpoint
@@ -22,12 +24,22 @@ from engine.training.run.folder import RunFolder
 from engine.training.run.live import Live
 from engine.training.run.names import existing_run
 from engine.training.run.news import Cursor
+from views.core.markdown import escape_markdown
 from views.core.questions import BareContext
 
 OTHERS = "Only the owner of this run can change it; fork it to continue from one of its steps."
 # The runs that a visitor meets; their name is "".
 RECORDED, ADAPTED = ASSETS / "lab" / "recorded", ASSETS / "adapt" / "recorded"
 PREFERRED = ASSETS / "preferences" / "recorded"  # one for each objective
+
+
+@contextmanager
+def told_damage() -> Iterator[None]:
+    """What of a run's files does not read is a sentence at its place; the rest of the page is drawn."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        st.warning(escape_markdown(error))
 
 
 @dataclass
