@@ -1,5 +1,5 @@
-"""Visitors act while workers are killed and files are damaged: nobody may meet a traceback, and the server is there at
-the end.
+"""Visitors act while workers are killed and files are damaged: nobody may meet a traceback, the server is there at the
+end, and has no more memory than one on which they have acted in calm.
 
     python -m bench.chaos --seed 7 --minutes 20
 """
@@ -30,6 +30,8 @@ VISITORS = 20
 WORKERS = 2
 PAUSE = 0.5  # s between the actions of a visitor
 DISASTERS = 1.0  # s between two of them
+SETTLED = 5.0  # minutes from which memory is compared
+MOST = 1.05  # of the memory of a calm run
 RUNS = "first", "second", "third"
 OF_RUNS = tuple(
     Action(page, query=f"{key}={run}")
@@ -142,10 +144,12 @@ async def break_things(runs: Path, random: Random, until: float, report: Report)
         report.done[kill_worker(random) if random.random() < 0.05 else damage_file(runs, random)] += 1
 
 
-async def rage(address: str, runs: Path, seed: int, seconds: float) -> Report:
+async def rage(address: str, runs: Path | None, seed: int, seconds: float) -> Report:
+    """In calm where there are no `runs` to damage."""
     report, until = Report(), monotonic() + seconds
     visitors = [visit(address, Random(f"{seed}:{number}"), until, report) for number in range(VISITORS)]
-    await asyncio.gather(*visitors, break_things(runs, Random(seed), until, report))
+    breaking = [] if runs is None else [break_things(runs, Random(seed), until, report)]
+    await asyncio.gather(*visitors, *breaking)
     async with session(address) as visitor:  # the server is there still
         played = await perform(visitor, Action("attention"))
         if played.fault:
@@ -153,24 +157,36 @@ async def rage(address: str, runs: Path, seed: int, seconds: float) -> Report:
     return report
 
 
+def play(folder: Path, seed: int, minutes: float, calm: bool) -> tuple[bool, float]:
+    """Whether somebody met a fault, and the memory of the server at the end, in MB."""
+    runs, log = folder / "runs", folder / "log"
+    for name in RUNS:
+        train_shortly(runs / name, 20, 2, 1)
+    os.environ["LOUPE_RUNS"] = str(runs)
+    with served([*UVICORN, "--workers", str(WORKERS)], "/health", log) as address:
+        before = memory_of(os.getpid())
+        report = asyncio.run(rage(address, None if calm else runs, seed, 60 * minutes))
+        after = memory_of(os.getpid())
+    said = log.read_text(encoding="utf-8")
+    tracebacks = said.count("Traceback (most recent call last)")
+    print(f"{'calm' if calm else 'chaos'}, seed {seed}, {minutes:g} minutes: {dict(report.done.most_common(12))}")
+    print(f"memory of the server: {before:.0f} MB before, {after:.0f} MB after; {tracebacks} tracebacks in its log")
+    for fault, count in report.faults.most_common():
+        print(f"{count} times {fault}")
+    if tracebacks:
+        print(said[-8_000:])
+    return bool(report.faults or tracebacks), after
+
+
 def main(seed: int, minutes: float) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        runs, log = Path(folder) / "runs", Path(folder) / "log"
-        for name in RUNS:
-            train_shortly(runs / name, 20, 2, 1)
-        os.environ["LOUPE_RUNS"] = str(runs)
-        with served([*UVICORN, "--workers", str(WORKERS)], "/health", log) as address:
-            before = memory_of(os.getpid())
-            report = asyncio.run(rage(address, runs, seed, 60 * minutes))
-            after = memory_of(os.getpid())
-        tracebacks = log.read_text(encoding="utf-8").count("Traceback (most recent call last)")
-        print(f"seed {seed}, {minutes:g} minutes: {dict(report.done.most_common(12))}")
-        print(f"memory of the server: {before:.0f} MB before, {after:.0f} MB after; {tracebacks} tracebacks in its log")
-        for fault, count in report.faults.most_common():
-            print(f"{count} times {fault}")
-        if tracebacks:
-            print(log.read_text(encoding="utf-8")[-8_000:])
-    return int(bool(report.faults or tracebacks))
+    """The calm run is as long as the other; before SETTLED there is none, as what is kept still grows."""
+    with tempfile.TemporaryDirectory() as calmly, tempfile.TemporaryDirectory() as wildly:
+        failed, memory = play(Path(wildly), seed, minutes, calm=False)
+        if minutes < SETTLED:
+            return int(failed)
+        faulty, calm = play(Path(calmly), seed, minutes, calm=True)
+    print(f"memory at the end is {memory / calm:.1%} of that of the calm run; at most {MOST:.0%} may be")
+    return int(failed or faulty or memory > MOST * calm)
 
 
 if __name__ == "__main__":
