@@ -54,7 +54,7 @@ class Measurement(Generic[T]):
         st.rerun()
 
 
-MEASURED = SessionValue[dict[str, Measurement[Any]]]("measurements", dict)  # by their names
+MEASURED = SessionValue[dict[str, Measurement[Any]]]("measurements by name", dict)
 
 
 def measurement(name: str, subject: Hashable, is_active: bool = False) -> Measurement[Any]:
