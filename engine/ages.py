@@ -30,7 +30,7 @@ def today() -> date:
 
 
 def midnight(day: date) -> float:
-    """When it begins, in seconds since 1970."""
+    """Beginning of the day, in seconds since 1970."""
     return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
 
 

@@ -47,7 +47,8 @@ def limit_work(seconds: float, check_visitor: Callable[[], None] = lambda: None)
 
 @contextmanager
 def suspend_limit() -> Iterator[None]:
-    """For what waits, and for what is made for all visitors: its time does not count, and nothing ends it."""
+    """Suspends the limit for what waits, and for what is made for all visitors: its time does not count, and nothing
+    ends it."""
     work, began = _work.get(), monotonic()
     if work is None:
         yield

@@ -73,7 +73,7 @@ def set_norm(config: ModelConfig, kind: str) -> ModelConfig:
 
 
 def get_learned(config: ModelConfig) -> str:
-    """What its norms learn, in one word where two mean the same."""
+    """Names what its norms learn, in one word where two mean the same."""
     norm = config.norm
     return "all" if norm.kind != "layer" and norm.learned == "weight" else norm.learned
 
@@ -82,7 +82,7 @@ def set_learned(config: ModelConfig, wanted: str) -> ModelConfig:
     return replace(config, norm=replace(config.norm, learned=wanted))  # type: ignore[arg-type]
 
 
-def learned(config: ModelConfig) -> Sequence[str]:
+def norm_parts_learned(config: ModelConfig) -> Sequence[str]:
     kind = config.norm.kind
     return ("all", "weight", "none") if kind == "layer" else ("all", "none") if kind == "rms" else ("all",)
 

@@ -115,8 +115,8 @@ def norm_of(stack: Stack, layer: int, crosses: bool) -> nn.Module | None:
 def through_latent(
     latent: Latent, which: str, read: Tensor, constant: Tensor, walk: Walk, name: str
 ) -> tuple[Tensor, Tensor]:
-    """What reads a compressed vector (component d_latent), as what reads the stream (component d_model); of a key its
-    turned components, which are made apart, stand before the others."""
+    """Turns what reads a compressed vector (component d_latent) into what reads the stream (component d_model); of a
+    key its turned components, which are made apart, stand before the others."""
     if which == "q" and latent.queries is None:
         return read, constant
     of_queries = which == "q"

@@ -194,7 +194,7 @@ SWITCHES: tuple[Switch, ...] = (
         "A weight of each feature and, of a layer norm, a bias; the weight alone (MPT, Cohere); or nothing (OLMo 1).",
         setting.get_learned,
         setting.set_learned,
-        setting.learned,
+        setting.norm_parts_learned,
     ),
     Switch(
         "place",

@@ -14,7 +14,7 @@ from engine.model.config import ModelConfig
 
 
 def stack(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
-    """One tensor an expert ... to one of all, expert out in."""
+    """Stacks one tensor an expert to one of all, expert out in."""
     first = tensors[0]
     if first.is_meta:  # torch.stack would import PyTorch's compiler
         return [first.new_empty((len(tensors), *first.shape))]

@@ -205,7 +205,7 @@ class Family:
 
 
 def count_layers(ours: Iterable[str]) -> int:
-    """One more than the highest layer of the names of a model's tensors."""
+    """Number of layers by the names of a model's tensors: one more than the highest."""
     numbers = (found[1] for name in ours if (found := LAYER.search(name)))
     return max(map(int, numbers), default=-1) + 1
 

@@ -53,7 +53,7 @@ def windowed_mask(stored: Tensor, config: ModelConfig, layer: int) -> Tensor:
 
 
 def frequencies(stored: Tensor, config: ModelConfig, layer: int) -> Tensor:
-    return rotary_frequencies(config.turned, config.positions.of_layer(layer))[0]
+    return rotary_frequencies(config.d_turned, config.positions.of_layer(layer))[0]
 
 
 def sinusoids(stored: Tensor, config: ModelConfig, layer: int) -> Tensor:

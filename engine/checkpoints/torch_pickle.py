@@ -69,8 +69,8 @@ def read_torch_pickle(path: Path) -> PickledWeights:
 
 
 def unpickle(path: Path) -> tuple[Any, bool]:
-    """What a file holds, and whether its tensors are maps of it. Raises as `read_torch_pickle`; what the tensors store
-    is not checked."""
+    """Reads what a file holds, and says whether its tensors are maps of it. Raises as `read_torch_pickle`; what the
+    tensors store is not checked."""
     try:
         zipped = zipfile.is_zipfile(path)
         (_scan_zip if zipped else _scan_plain)(path)

@@ -63,7 +63,7 @@ def read_written(tokenizer: Tokenizer, conversations: Mapping[int, Conversation]
 
 
 def first_prompt(conversation: Conversation) -> Conversation:
-    """What stands before the assistant's first turn."""
+    """Cuts a conversation before the assistant's first turn."""
     roles = [message.role for message in conversation.messages]
     return replace(conversation, messages=conversation.messages[: roles.index(ASSISTANT)])
 

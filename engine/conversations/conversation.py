@@ -75,7 +75,7 @@ class Conversation:
         return self.messages[-1].role == ASSISTANT and bool(self.messages[-1].text)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it; keys that are empty are left out."""
+        """Table for JSON; keys that are empty are left out."""
         said = {
             "messages": [message.to_dict() for message in self.messages],
             "tools": [dict(tool) for tool in self.tools],

@@ -83,7 +83,7 @@ def render(
         raise ValueError(
             sentence.format(reason=found["reason"].strip().rstrip("."), most=budget.max_characters, seconds=SECONDS)
         )
-    return rendered(conversation, found[0])
+    return read_rendered(conversation, found[0])
 
 
 def render_each(
@@ -99,7 +99,7 @@ def render_each(
         asked = [ask(each, template, tokens, add_generation_prompt) for each in some]
         found = parse_json(start_program(tell(asked, PATIENCE)))
         if isinstance(found, list):
-            yield from map(rendered, some, found)
+            yield from map(read_rendered, some, found)
         else:  # one of them is at fault, and says so by itself
             for each in some:
                 yield render(each, template, tokens, add_generation_prompt=add_generation_prompt)
@@ -113,7 +113,7 @@ def ask(
     continue_final_message: bool = False,
     now: datetime | None = None,
 ) -> str:
-    """What the program is asked, in JSON. Raises ValueError for what is too long to be rendered."""
+    """Writes what the program is asked, in JSON. Raises ValueError for what is too long to be rendered."""
     if add_generation_prompt and continue_final_message:
         raise ValueError("A conversation must either continue its last message or begin the next one; choose one.")
     if len(template) > LONGEST_TEMPLATE:
@@ -147,7 +147,7 @@ def tell(asked: Sequence[str], seconds: int) -> str:
     return f'{{"each": [{", ".join(asked)}], "seconds": {seconds}, "memory": {MEMORY}}}'
 
 
-def rendered(conversation: Conversation, found: Mapping[str, Any]) -> Rendered:
+def read_rendered(conversation: Conversation, found: Mapping[str, Any]) -> Rendered:
     return Rendered(found["text"], find_turns(conversation, found), tuple(map(tuple, found["assistant"])))
 
 

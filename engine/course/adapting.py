@@ -97,7 +97,7 @@ def count_lora(checkpoint: Checkpoint, adapter: Adapter) -> ParameterCounts:
 
 
 def continue_text(checkpoint: Checkpoint, prompt: str, adapter: Adapter, strength: float, most: int) -> str:
-    """What the model writes behind a prompt, always the likeliest token, with W + strength (alpha/r) B A."""
+    """Text that the model writes after a prompt, always the likeliest token, with W + strength (alpha/r) B A."""
     edits = [ApplyAdapter.of(adapter, strength)] if strength else []
     text = prompt
     for step in generate(checkpoint, prompt, most, greedy=True, edits=edits):

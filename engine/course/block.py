@@ -25,7 +25,7 @@ def stream(name: str, ids: Sequence[int], layer: int) -> Tensor:
 
 
 def places(model: Transformer, length: int) -> SharedTensors:
-    """What attention is told about rows of that length: the model's mask and its positions."""
+    """Inputs of attention for rows of that length: the model's mask and its positions."""
     ids, at = torch.zeros(1, length, dtype=torch.long), torch.arange(length)
     (mask, *_) = model.masks(ids, at, at, None, None)
     (turn, *_) = model.turns(model.positions(ids, at), length)
@@ -40,7 +40,7 @@ def block_of(model: Transformer, layer: int) -> Block:
 
 @torch.no_grad()
 def four_lines(name: str, ids: Sequence[int], layer: int) -> list[Tensor]:
-    """What each of LINES is in a block with its norms before, all pos d_model (Vaswani et al. 2017, section 3.1; the
+    """Values of each of LINES in a block with its norms before, all pos d_model (Vaswani et al. 2017, section 3.1; the
     norm's place as in Radford et al. 2019)."""
     model = library.checkpoint(name).model
     block, x = block_of(model, layer), stream(name, ids, layer)
@@ -68,8 +68,9 @@ def parts(model: Transformer, layer: int, length: int) -> dict[str, Callable[[Te
 
 @torch.no_grad()
 def sum_gaps(name: str, ids: Sequence[int], layer: int) -> dict[str, float]:
-    """Of each part f of a block: the largest element of f(a + b) - f(a) - f(b), as a share of the largest of f(a + b).
-    `a` is what enters the block, and in `b` each token has the vector of the one before it. A linear map has 0."""
+    """Measures each part f of a block: the largest element of f(a + b) - f(a) - f(b), as a share of the largest of f(a
+    + b). `a` is what enters the block, and in `b` each token has the vector of the one before it. A linear map has
+    0."""
     model = library.checkpoint(name).model
     a = stream(name, ids, layer)
     b = a.roll(1, dims=1)
@@ -82,9 +83,9 @@ def sum_gaps(name: str, ids: Sequence[int], layer: int) -> dict[str, float]:
 
 @torch.no_grad()
 def shuffle_gaps(name: str, ids: Sequence[int], layer: int, seed: int = 0) -> dict[str, float]:
-    """Of each part f of a block: the largest element of f(rows shuffled) - f(rows) shuffled, as a share of the largest
-    of f(rows). It is 0 for what knows nothing of the order. "attention, bare" has neither mask nor positions, and the
-    convolution, of REACH rows, random weights."""
+    """Measures each part f of a block: the largest element of f(rows shuffled) - f(rows) shuffled, as a share of the
+    largest of f(rows). It is 0 for what knows nothing of the order. "attention, bare" has neither mask nor positions,
+    and the convolution, of REACH rows, random weights."""
     model = library.checkpoint(name).model
     rows = stream(name, ids, layer)
     at, order = torch.arange(len(ids)), torch.randperm(len(ids), generator=torch.Generator().manual_seed(seed))

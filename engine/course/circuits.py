@@ -43,8 +43,8 @@ def leading_head(wanted: Tensor, other: Tensor) -> tuple[int, int] | None:
 
 @torch.no_grad()
 def direct_effects(checkpoint: Checkpoint, encoding: Encoding, id: int) -> Tensor:
-    """What each head adds by itself to the logit of a token at the last position, less its mean over all tokens, layer
-    head, with the scale of the last norm as it was (Wang et al. 2022, section 3.2)."""
+    """Share that each head adds by itself to the logit of a token at the last position, less its mean over all tokens,
+    layer head, with the scale of the last norm as it was (Wang et al. 2022, section 3.2)."""
     model = checkpoint.model
     trace = run(model, encoding, keep=["*attn.head_out", "final_norm.scale"])
     written = torch.stack([trace[name][0, -1] for name in trace if name.endswith("head_out")])  # layer head d_model

@@ -58,7 +58,8 @@ def rank(vector: Tensor, table: Tensor, words: Mapping[str, int], without: Seque
 
 
 def analogy(table: Tensor, words: Mapping[str, int], a: str, b: str, c: str) -> Ranking:
-    """What is to `c` as `b` is to `a`: words by the cosine with b - a + c, the three left out (Mikolov et al. 2013)."""
+    """Finds what is to `c` as `b` is to `a`: words by the cosine with b - a + c, the three left out (Mikolov et al.
+    2013)."""
     vectors = normalize(table[[words[a], words[b], words[c]]], dim=-1)
     return rank(vectors[1] - vectors[0] + vectors[2], table, words, (a, b, c))
 

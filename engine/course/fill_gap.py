@@ -20,8 +20,8 @@ SENTINELS = ("<extra_id_0>", "<extra_id_1>")
 
 @dataclass(frozen=True)
 class GapTask:
-    """What a model reads and is asked. `reads` are the tokens that are read, `target` those of a decoder beside them;
-    `sees` says which of its own tokens (those of the decoder where there is one) each may look at, bool pos key;
+    """Input of a model, and what it is asked. `reads` are the tokens that are read, `target` those of a decoder beside
+    them; `sees` says which of its own tokens (those of the decoder where there is one) each may look at, bool pos key;
     `asked` are the tokens that were hidden, with the probability the model gave each at its place, all but the first
     knowing the ones before; `positions` are those of each token that is read, one or two rows."""
 
@@ -34,7 +34,7 @@ class GapTask:
 
 
 def words_of(text: str, first: int, last: int) -> tuple[str, str, str]:
-    """What stands before, in and behind a gap of the words `first` to `last`, counted from 0."""
+    """Cuts a text into what stands before, in and after a gap of the words `first` to `last`, counted from 0."""
     words = text.split()
     before, hidden, behind = words[:first], words[first : last + 1], words[last + 1 :]
     return " ".join(before), " ".join(hidden), " ".join(behind)
@@ -61,8 +61,8 @@ def ask_masks(name: str, before: str, hidden: str, behind: str) -> GapTask:
 
 
 def ask_sentinels(name: str, before: str, hidden: str, behind: str) -> GapTask:
-    """One sentinel stands for the gap, and a decoder writes it, what was hidden, and the next one (Raffel et al. 2020,
-    section 3.1.4)."""
+    """Puts one sentinel in place of the gap, and a decoder writes it, what was hidden, and the next one (Raffel et al.
+    2020, section 3.1.4)."""
     checkpoint = library.checkpoint(name)
     first, second = SENTINELS
     text = " ".join(filter(None, (before, first, behind)))
@@ -77,8 +77,8 @@ def ask_sentinels(name: str, before: str, hidden: str, behind: str) -> GapTask:
 
 
 def ask_span(name: str, before: str, hidden: str, behind: str) -> GapTask:
-    """One mark stands for the gap; what was hidden is written behind the text, which is seen whole, and each token of
-    it has two positions: that of the gap, and its own in it (Du et al. 2022, section 2.1)."""
+    """Puts one mark in place of the gap; what was hidden is written behind the text, which is seen whole, and each
+    token of it has two positions: that of the gap, and its own in it (Du et al. 2022, section 2.1)."""
     checkpoint = library.checkpoint(name)
     tokenizer, infill = checkpoint.tokenizer, checkpoint.config.infill
     assert tokenizer is not None and infill is not None

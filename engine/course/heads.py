@@ -28,7 +28,7 @@ def merge_heads(z: Tensor) -> Tensor:
 
 
 def training_examples(ids: list[int]) -> list[tuple[list[int], int]]:
-    """What a text of n tokens teaches under a causal mask: n - 1 pairs of a prefix and the token after it."""
+    """Lists what a text of n tokens teaches under a causal mask: n - 1 pairs of a prefix and the token after it."""
     return [(ids[:end], ids[end]) for end in range(1, len(ids))]
 
 

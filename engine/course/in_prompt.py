@@ -20,7 +20,7 @@ Row = tuple[str, str]
 
 @dataclass(frozen=True)
 class Shot:
-    """What a model makes of a word behind `k` rows: what it writes, greedily, and its probability of the right
+    """Answer of a model to a word after `k` rows: what it writes, greedily, and its probability of the right
     answer with its line break."""
 
     k: int

@@ -45,7 +45,7 @@ def gradients(logits: Tensor, target: int) -> Gradients:
 
 
 def gradients_at(name: str, ids: Sequence[int], at: int) -> Gradients:
-    """Of the token at place `at` of a text, which the place before it is asked for."""
+    """Gradients for the token at place `at` of a text, which the place before it is asked for."""
     logits = library.traces.trace(name, Encoding.from_ids(ids))["logits"][0, at - 1]
     return gradients(logits, ids[at])
 

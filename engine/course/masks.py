@@ -15,8 +15,8 @@ KINDS = ("none", "causal", "padding", "prefix", "window")
 
 
 def mask_of(kind: str, length: int, size: int = 2) -> Tensor:
-    """Who may attend to whom, bool pos key. `size` is the prefix's length, the window's reach, or how many tokens at
-    the end are padding."""
+    """Mask of who may attend to whom, bool pos key. `size` is the prefix's length, the window's reach, or how many
+    tokens at the end are padding."""
     positions = torch.arange(length)
     real = (positions < length - size)[None]
     masks = {

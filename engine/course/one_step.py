@@ -1,4 +1,4 @@
-"""One step of gradient descent: what it does to one weight, and what a hundred of them do to a whole model."""
+"""Takes one step of gradient descent: what it does to one weight, and what a hundred of them do to a whole model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.runtime import library
 
 @dataclass(frozen=True)
 class Slope:
-    """One weight of a model, `place` in its matrix, and the gradient there of the mean loss of a text."""
+    """A weight of a model, `place` in its matrix, and the gradient there of the mean loss of a text."""
 
     matrix: str
     place: tuple[int, ...]
@@ -28,7 +28,7 @@ class Slope:
 
 @dataclass(frozen=True)
 class GradientStep:
-    """One weight before and after w - rate * gradient, and the loss at both. `promised` is what the loss would be
+    """A weight before and after w - rate * gradient, and the loss at both. `promised` is what the loss would be
     after it if the gradient were the same all the way."""
 
     weight: float
@@ -47,7 +47,7 @@ def text_loss(model: Transformer, ids: Sequence[int], weights: Mapping[str, Tens
 
 
 def find_slopes(name: str, ids: Sequence[int], matrices: Sequence[str]) -> list[Slope]:
-    """Of each matrix of the model called `name` its weight with the largest gradient."""
+    """Finds in each matrix of the model called `name` the weight with the largest gradient."""
     model = library.checkpoint(name).model
     leaves = {matrix: model.get_parameter(matrix).detach().clone().requires_grad_() for matrix in matrices}
     found = torch.autograd.grad(text_loss(model, ids, leaves), list(leaves.values()))

@@ -43,7 +43,7 @@ def patch_tokens(name: str, picture: Levels) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class PatchLook:
-    """What [CLS] of the last block looks at, head patch, and the probabilities of the classes."""
+    """Attention of [CLS] in the last block, head patch, and the probabilities of the classes."""
 
     weights: Tensor
     probabilities: Tensor

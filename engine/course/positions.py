@@ -47,13 +47,13 @@ def rotate_to(vectors: Tensor, positions: Tensor) -> Tensor:
 
 
 def alibi(length: int, heads: int) -> Tensor:
-    """What ALiBi adds to the scores, head pos key (Press et al. 2022)."""
+    """Bias that ALiBi adds to the scores, head pos key (Press et al. 2022)."""
     positions = torch.arange(length)
     return alibi_bias(alibi_slopes(heads), positions, positions)
 
 
 def buckets(length: int) -> Tensor:
-    """Which of T5's 32 buckets each distance falls into, pos key (Raffel et al. 2020, section 2.1)."""
+    """Bucket of T5's 32 that each distance falls into, pos key (Raffel et al. 2020, section 2.1)."""
     positions = torch.arange(length)
     return relative_buckets(positions, positions, Positions(kind="relative"), both_sides=True)
 

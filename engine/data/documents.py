@@ -70,6 +70,6 @@ def split_documents(texts: Callable[[Part, int], Iterator[str]], seed: int) -> D
 
 
 def cut(text: str, held_out: float) -> Documents:
-    """One document a part: a window may begin anywhere in the text, but none reaches over the cut."""
+    """Makes one document a part: a window may begin anywhere in the text, but none reaches over the cut."""
     first, last = split(text, held_out)
     return Documents(lambda: iter([Document((first,))]), lambda: iter([Document((last,))]))

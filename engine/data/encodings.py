@@ -134,8 +134,8 @@ def recognise(raw: bytes, western: bool = True) -> tuple[str, str] | None:
 
 
 def describe_doubt(text: str, others: dict[str, str]) -> str:
-    """Which letter first differs in the `others`, the same file as it reads in encodings of these names; empty where
-    there are none."""
+    """Shows which letter first differs in the `others`, the same file as it reads in encodings of these names; empty
+    where there are none."""
     if not others:
         return ""
     pairs = (enumerate(zip(text, other, strict=False)) for other in others.values())

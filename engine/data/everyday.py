@@ -120,7 +120,7 @@ def pick_weighted(chance: Callable[[], float], weights: Mapping[str, float]) -> 
 
 
 @cache
-def contracted() -> tuple[re.Pattern[str], Mapping[str, str]]:
+def contraction_table() -> tuple[re.Pattern[str], Mapping[str, str]]:
     """Pattern for pairs of words that are contracted before a third, in lower case or capitalised, and the contraction
     of each."""
     pairs = read_corpus("everyday/forms")["contracted"]
@@ -130,7 +130,7 @@ def contracted() -> tuple[re.Pattern[str], Mapping[str, str]]:
 
 def contract(text: str) -> str:
     """ "He doesn't" for "He does not"."""
-    pattern, pairs = contracted()
+    pattern, pairs = contraction_table()
     return pattern.sub(lambda found: pairs[found[1]], text)
 
 
@@ -150,7 +150,7 @@ def first_word(inflect: Callable[[str], str], phrase: str) -> str:
     return inflect(word) + space + rest
 
 
-def doubled(word: str) -> str:
+def double_last_letter(word: str) -> str:
     """ "stopp", from "stop"; as it is where the last letter stays single."""
     return word + word[-1] if word in read_corpus("everyday/forms")["doubled"] else word
 
@@ -160,7 +160,7 @@ def past(verb: str) -> str:
         return irregular("past")[verb]
     if verb.endswith("y") and verb[-2] not in VOWELS:
         return f"{verb[:-1]}ied"
-    return f"{verb}d" if verb.endswith("e") else f"{doubled(verb)}ed"
+    return f"{verb}d" if verb.endswith("e") else f"{double_last_letter(verb)}ed"
 
 
 def participle(verb: str) -> str:
@@ -172,7 +172,7 @@ def ing(verb: str) -> str:
         return f"{verb[:-2]}ying"
     if verb.endswith("e") and not verb.endswith("ee") and verb != "be":
         return f"{verb[:-1]}ing"
-    return f"{doubled(verb)}ing"
+    return f"{double_last_letter(verb)}ing"
 
 
 def third(verb: str) -> str:
@@ -196,7 +196,7 @@ def degree(adjective: str, ending: str) -> str:
         return f"{'more' if ending == 'er' else 'most'} {adjective}"
     if adjective.endswith("y"):
         return f"{adjective[:-1]}i{ending}"
-    return f"{adjective}{ending[1:]}" if adjective.endswith("e") else f"{doubled(adjective)}{ending}"
+    return f"{adjective}{ending[1:]}" if adjective.endswith("e") else f"{double_last_letter(adjective)}{ending}"
 
 
 def spell(value: int) -> str:

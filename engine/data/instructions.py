@@ -73,7 +73,7 @@ MADE_UP_SHARE = Option(help="The share of names and nouns that are words nobody 
 
 
 class Mixing(Protocol):
-    """What draws meanings, with a share `made_up` of names and nouns that nobody knows."""
+    """Meanings that are drawn, with a share `made_up` of names and nouns that nobody knows."""
 
     @property
     def longest(self) -> int: ...

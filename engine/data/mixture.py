@@ -42,9 +42,9 @@ def english(path: str) -> tuple[str, ...]:
 
 
 def part_of(texts: Sequence[str], part: Part, seed: int) -> list[str]:
-    """Those of a part, mixed. No text is in both, and they are those of [data.rows] of the same share and seed."""
+    """Texts of a part, shuffled. No text is in both, and they are those of [data.rows] of the same share and seed."""
     theirs = held_out(texts, SHARE, seed)
-    return mixed((one for one in dict.fromkeys(texts) if (one in theirs) == (part == "held_out")), seed)
+    return shuffle((one for one in dict.fromkeys(texts) if (one in theirs) == (part == "held_out")), seed)
 
 
 def translations(path: str, part: Part, seed: int) -> list[tuple[str, tuple[str, ...]]]:
@@ -52,8 +52,8 @@ def translations(path: str, part: Part, seed: int) -> list[tuple[str, tuple[str,
     return [(text, pairs(path)[text]) for text in part_of(english(path), part, seed)] if path else []
 
 
-def mixed(texts: Iterable[T], seed: int, purpose: str = "") -> list[T]:
-    """In an order of chance, the same on every machine."""
+def shuffle(texts: Iterable[T], seed: int, purpose: str = "") -> list[T]:
+    """Shuffles texts, in the same order on every machine."""
     lots = ((lot(f"{purpose}{n}", seed), one) for n, one in enumerate(texts))
     return [one for _, one in sorted(lots, key=itemgetter(0))]
 
@@ -64,6 +64,6 @@ def documents(tales_path: str, sentences_path: str, times: int, part: Part, seed
     found = part_of(tales(tales_path), part, seed) if tales_path else []
     sentences = part_of(english(sentences_path), part, seed) if sentences_path else []
     for turn in range(times):
-        some, between = mixed(sentences, seed, f"{turn}:"), "\n "[turn % 2]
+        some, between = shuffle(sentences, seed, f"{turn}:"), "\n "[turn % 2]
         found += (between.join(some[at : at + TOGETHER]) for at in range(0, len(some), TOGETHER))
     return found

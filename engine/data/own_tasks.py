@@ -28,7 +28,7 @@ def task_of(options: object, table: Table | None = None, labels: Sequence[str] =
 
 
 def join_texts(first: str, second: str) -> str:
-    """One key of two texts, another for each way to cut the same letters."""
+    """Makes one key of two texts, another for each way to cut the same letters."""
     return json.dumps([first, second])
 
 

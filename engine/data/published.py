@@ -67,7 +67,7 @@ def locate(path: str) -> Path:
 
 
 def unpack(raw: bytes, name: str) -> bytes:
-    """What an .xz file holds, or `raw` itself of another. Raises ValueError for a damaged or too large one."""
+    """Contents of an .xz file, or `raw` itself of another. Raises ValueError for a damaged or too large one."""
     if not name.endswith(PACKED):
         return raw
     opened = lzma.LZMADecompressor(memlimit=2**28)
@@ -86,7 +86,7 @@ def unpack(raw: bytes, name: str) -> bytes:
 
 
 def describe(path: str) -> dict[str, Any]:
-    """What a card says of a file that was learned from: `bytes` and `sha256` are those of the text that it holds."""
+    """Facts for a card of a file that was learned from: `bytes` and `sha256` are those of the text that it holds."""
     file = locate(path)
     raw, name = unpack(file.read_bytes(), file.name), file.name.removesuffix(PACKED)
     told = {"source": KNOWN[name].source, "licence": KNOWN[name].licence} if name in KNOWN else {}

@@ -91,8 +91,9 @@ def span(seed: int, index: int) -> Infill:
     return _gap(sentences(story(seed, index)), SHORTEST_PASSAGE, LONGEST_GAP, WHOLE_SENTENCE, draw)
 
 
-def gapped(texts: Sequence[str], seed: int) -> Iterator[Infill]:
-    """Of each text some neighbouring sentences, each of two words or more, and a gap of LONGEST_GAP_OF_TEXT at most."""
+def cut_gaps(texts: Sequence[str], seed: int) -> Iterator[Infill]:
+    """Cuts of each text some neighbouring sentences, each of two words or more, and a gap of LONGEST_GAP_OF_TEXT at
+    most."""
     for index, text in enumerate(texts):
         draw = random.Random(f"{seed}:{index}:gap").random
         told = [one for one in sentences(text.replace("\n", " ")) if len(WORD.findall(one)) > 1]
@@ -100,9 +101,9 @@ def gapped(texts: Sequence[str], seed: int) -> Iterator[Infill]:
             yield _gap(told, 1, LONGEST_GAP_OF_TEXT, 0.0, draw)
 
 
-def following(texts: Sequence[str], times: int, seed: int) -> Iterator[SentencePair]:
-    """Of each text `times` times what stands before a place in it and what follows there, or in half of the pairs what
-    follows a place in another text: so whatever a passage is by itself says nothing.
+def pair_following(texts: Sequence[str], times: int, seed: int) -> Iterator[SentencePair]:
+    """Pairs of each text `times` times what stands before a place in it and what follows there, or in half of the pairs
+    what follows a place in another text: so whatever a passage is by itself says nothing.
 
     The place is between two paragraphs (lines), or two sentences of a text of one; on each side of it are at most
     LONGEST_PASSAGE_OF_TEXT sentences. Where there is no other text, all follow.

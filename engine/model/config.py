@@ -77,8 +77,8 @@ class RotaryScaling:
 
 @dataclass(frozen=True)
 class OtherRotation:
-    """How some `layers` turn queries and keys where the rest turn otherwise: by another `theta` and `scaling`
-    (Gemma 3), or not at all (NoPE, Kazemnejad et al. 2023), where `theta` is None."""
+    """Other positions of some `layers`, which turn queries and keys otherwise than the rest: by another `theta` and
+    `scaling` (Gemma 3), or not at all (NoPE, Kazemnejad et al. 2023), where `theta` is None."""
 
     layers: tuple[int, ...] = field(metadata=Option(help="Layers, counted from 0, that turn otherwise than the rest."))
     theta: float | None = field(
@@ -432,7 +432,7 @@ class MLP:
         return replace(self, experts=replace(experts, dense=(), d_dense=None))
 
     @property
-    def seen(self) -> int:
+    def neurons_seen(self) -> int:
         """Number of neurons that a token sees in a layer with experts, or in one without."""
         experts = self.experts
         if experts is None:
@@ -739,7 +739,7 @@ class ModelConfig:
         return own or self.head_width(attention)
 
     @property
-    def turned(self) -> int:
+    def d_turned(self) -> int:
         """Number of a head's components that rotary positions turn, by each position of a token."""
         return self.positions.turned or self.d_head // self.positions.axes
 

@@ -65,10 +65,10 @@ class Stack(Module):
         self.register_buffer("slopes", slopes, persistent=False)
 
     def make_rotary(self, positions: Positions) -> Rotary | None:
-        return Rotary(self.config.turned, positions) if positions.kind == "rotary" else None
+        return Rotary(self.config.d_turned, positions) if positions.kind == "rotary" else None
 
     def rotary_of(self, layer: int) -> Rotary | None:
-        """What turns the queries and keys of a layer, if anything does."""
+        """Rotations of the queries and keys of a layer, if it has any."""
         return self.other_rotary if layer in self.others else self.rotary
 
     @computed_by_twin

@@ -108,7 +108,7 @@ def run_bytes(config: ModelConfig, itemsize: int) -> int:
     tokens = min(config.context, budget.long_tokens)
     largest = 0
     for stack in stacks:
-        mlp = 0 if stack.mlp is None else stack.mlp.seen
+        mlp = 0 if stack.mlp is None else stack.mlp.neurons_seen
         vectors = tokens * (8 * stack.d_model + 4 * stack.attention.heads * stack.d_head + 4 * mlp)
         matrices = 5 * stack.attention.heads * tokens**2  # scores, bias, mask, masked scores, pattern
         largest = max(largest, vectors + matrices)

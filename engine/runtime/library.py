@@ -333,7 +333,7 @@ class Checkpoints:
         name = current_name(name)
         return self._shelf.find((name, *version(name))) is not None
 
-    def unconfirmed(self, name: str) -> tuple[str, ...]:
+    def unconfirmed_keys(self, name: str) -> tuple[str, ...]:
         """Keys of config.json that neither a file nor a person has said of a checkpoint that is open, and that no
         tensor shows."""
         if not knows(name) or not self.has(name):

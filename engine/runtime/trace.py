@@ -60,7 +60,8 @@ class Trace(Mapping[str, Tensor]):
         return self._values[self._resolve(name)] if value is None else value
 
     def _of_expert(self, mlp: str, expert: int, part: str) -> Tensor:
-        """What one expert made of the tokens that were sent to it: batch pos width, sparse over batch and pos."""
+        """Values that one expert made of the tokens that were sent to it: batch pos width, sparse over batch and
+        pos."""
         chosen, slots = self[f"{mlp}.router.chosen"], self[f"{mlp}.experts.{part}"]
         batch, pos, slot = (chosen == expert).nonzero(as_tuple=True)
         size = (*chosen.shape[:2], slots.shape[-1])

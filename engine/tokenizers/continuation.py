@@ -40,7 +40,7 @@ def without_last_marks(encoding: Encoding) -> Encoding:
 
 
 def read_target(tokenizer: Tokenizer, text: str, ends: Collection[int]) -> Encoding:
-    """What an encoder-decoder whose texts end with one of `ends` is asked to write of a text, but for that end.
+    """Target of an encoder-decoder whose texts end with one of `ends`, without that end.
 
     It is read by the tokenizer of targets, and begins with what that puts before a text (<s> of BART).
     """

@@ -137,7 +137,7 @@ class FastTokenizer:
         return [found.char_to_token(at) for at in characters]
 
     def pipeline_input(self, text: str) -> str:
-        """What `fast` is given of a text: all that a subclass does before it."""
+        """Text that `fast` is given: all that a subclass does comes before it."""
         return text
 
     @property

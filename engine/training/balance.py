@@ -60,10 +60,10 @@ def token_information(texts: Sequence[tuple[Tensor, Sequence[Routing]]]) -> floa
     """Mutual information, in bits, of a token (ids, batch pos) and the expert that is its best: 0 where the choice does
     not depend on which token it is, at most log2 of the experts; the mean over layers."""
     layers = len(texts[0][1])
-    return sum(information(*joined(texts, layer)) for layer in range(layers)) / layers
+    return sum(information(*join_texts(texts, layer)) for layer in range(layers)) / layers
 
 
-def joined(texts: Sequence[tuple[Tensor, Sequence[Routing]]], layer: int) -> tuple[Tensor, Tensor]:
+def join_texts(texts: Sequence[tuple[Tensor, Sequence[Routing]]], layer: int) -> tuple[Tensor, Tensor]:
     """Tokens and best experts of one layer in all texts."""
     ids = torch.cat([one.flatten() for one, _ in texts])
     return ids, torch.cat([routers[layer].chosen[..., 0].flatten() for _, routers in texts])

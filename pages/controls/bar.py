@@ -30,6 +30,6 @@ def bar(
     texts = [str(text) for field in ("text", "second", "target", "span") if (text := said.get(field))]
     text = " | ".join(texts) or (f"picture {said['picture']}" if "picture" in said else "")
     with st.container(key="headline"):
-        unsure = dict.fromkeys(key for name in names or [model] for key in library.checkpoint.unconfirmed(name))
+        unsure = dict.fromkeys(key for name in names or [model] for key in library.checkpoint.unconfirmed_keys(name))
         drawn = {"model": model, "text": text[:LONGEST], "about": about, "look": look or {}, "assumed": list(unsure)}
         line(drawn, key="bar")

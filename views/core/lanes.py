@@ -145,7 +145,7 @@ def stack_header(config: ModelConfig) -> dict[str, Any]:
         "experts": asdict(mlp.experts) if mlp and mlp.experts else None,
         "positions": config.positions.kind,
         "pairs": config.positions.pairs or "halves",
-        "turned": config.turned,
+        "turned": config.d_turned,
         "unturned": unturned_layers(config),
         "axes": config.positions.axes,
     }

@@ -167,7 +167,7 @@ def editable_stack(checkpoint: Checkpoint, plain: Trace, lane: Lane, encoder: La
 
 
 def inner_values(plain: Trace, held: Sequence[str], lane: Lane, more: Mapping[str, int]) -> list[EditableValue]:
-    """What blocks hold, each by the first block that has it: blocks may differ."""
+    """Lists what blocks hold, each by the first block that has it: blocks may differ."""
     found: dict[str, list[int]] = {}
     for layer in range(lane.config.layers):
         block = f"{lane.prefix}blocks.{layer}."

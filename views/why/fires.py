@@ -129,7 +129,7 @@ def kinds_table(run: CorpusContext, side: str) -> Table:
 
 @FIRES.question("head_kinds", returns={"values": ("kind", "layer", "head")}, make_table=kinds_table)
 def ask_kinds(run: CorpusContext, side: Side) -> Tensor:
-    """How far each head is of each kind, on average over many texts."""
+    """Measures how far each head is of each kind, on average over many texts."""
     return find_kinds(run.checkpoint, side, run.corpus)
 
 

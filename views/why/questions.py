@@ -251,8 +251,8 @@ def composition_table(run: RunContext, side: str, layer: int, head: int, by: By 
 
 @HEAD.question("composition", make_table=composition_table, steps=share_steps)
 def ask_composition(run: RunContext, side: Side, layer: Layer, head: Head, by: By = "weights") -> Composition:
-    """How much a head's query, key and value can read of what each earlier head writes, by the weights, or how much of
-    them it wrote in this run."""
+    """Measures how much a head's query, key and value can read of what each earlier head writes, by the weights, or how
+    much of them it wrote in this run."""
     if by == "weights":
         return compose(run.model, layer, head, side)
     return compose_in_run(run.model, run.trace, layer, head, side)

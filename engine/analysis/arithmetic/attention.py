@@ -268,7 +268,7 @@ def rotation(source: Source, name: str, pos: int, unit: int, head: int) -> Steps
     plain = path + name[0]
     x = vector(source, source.first_of(f"{plain}_norm.out", plain), pos, head, name[0],
                "query" if name[0] == "q" else "key", "d_head")  # fmt: skip
-    positions, turned = source.config.positions, source.config.turned
+    positions, turned = source.config.positions, source.config.d_turned
     width = len(x.values)
     start = width // 2 if positions.axes == 2 and unit >= width // 2 else 0
     at = unit - start
@@ -307,7 +307,7 @@ def position_id_of(source: Source, pos: int, axis: int = 0) -> int:
 def cos_and_sin(source: Source, position: int, component: int) -> tuple[float, float]:
     """Cosine and sine of the angle by which a component is turned, in double precision."""
     assert source.layer is not None
-    turned, positions = source.config.turned, source.config.positions.of_layer(source.layer)
+    turned, positions = source.config.d_turned, source.config.positions.of_layer(source.layer)
     frequencies, stretch = rotary_frequencies(turned, positions, source.trace.past + source.length())
     half = turned // 2
     pair = component // 2 if positions.pairs == "neighbours" else component % half

@@ -288,7 +288,7 @@ def expert(source: Source, module: ExpertMLPs, name: str, pos: int, slot: int, u
 
 
 def shared_weight(source: Source, module: Experts, pos: int) -> Steps:
-    """How much of the shared expert is added: sigmoid(x · w)."""
+    """Share of the shared expert that is added: sigmoid(x · w)."""
     assert module.shared_gate is not None
     path = source.hook.rpartition(".")[0]
     steps = linear_map(source, source.read_by_mlp(), pos, module.shared_gate, unit=0, left="x", right="W_g",
@@ -339,15 +339,15 @@ def stream(source: Source, name: str, pos: int, unit: int) -> Steps:
     if name == "resid_pre":
         return block_input(source, pos, unit)
     if name in ADDED_BY:
-        return scaled(source, name, pos, unit)
-    attended: tuple[str, Role] = (source.added("attn"), "attention")
+        return scaled_output(source, name, pos, unit)
+    attended: tuple[str, Role] = (source.added_hook("attn"), "attention")
     if name == "resid_mid":
         return stream_sum(source, [("resid_pre", "residual"), attended], pos, unit)
     if name == "resid_cross":
         before = "norm1.out" if source.norms_after() else "resid_mid"
-        return stream_sum(source, [(before, "residual"), (source.added("cross_attn"), "attention")], pos, unit)
+        return stream_sum(source, [(before, "residual"), (source.added_hook("cross_attn"), "attention")], pos, unit)
     read = source.stream_of_mlp()
-    transformed: list[tuple[str, Role]] = [(source.added("mlp"), "mlp")] if source.config.mlp else []
+    transformed: list[tuple[str, Role]] = [(source.added_hook("mlp"), "mlp")] if source.config.mlp else []
     if source.parallel:
         return stream_sum(source, [("resid_pre", "residual"), attended, *transformed], pos, unit)
     if source.config.mlp is None:
@@ -355,8 +355,8 @@ def stream(source: Source, name: str, pos: int, unit: int) -> Steps:
     return stream_sum(source, [(read.removeprefix(source.block), "residual"), *transformed], pos, unit)
 
 
-def scaled(source: Source, name: str, pos: int, unit: int) -> Steps:
-    """What is added to the stream of a sublayer's output: the output times a number."""
+def scaled_output(source: Source, name: str, pos: int, unit: int) -> Steps:
+    """Explains what is added to the stream of a sublayer's output: the output times a number."""
     sublayer, scale = ADDED_BY[name], source.config.residual_scale
     _, hook, *_ = (one for one in ADDED[sublayer] if source.has(source.block + one))
     value = source.element(source.block + hook, pos, unit)

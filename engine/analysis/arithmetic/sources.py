@@ -137,7 +137,7 @@ class Source:
         parts = self.embedding_parts()
         return self.first_of(f"{self.prefix}embed.norm.out", parts[0] if len(parts) == 1 else self.prefix + SUM)
 
-    def added(self, sublayer: str) -> str:
+    def added_hook(self, sublayer: str) -> str:
         """Hook, within this one's block, of what a sublayer adds to the stream."""
         return next(name for name in ADDED[sublayer] if self.has(self.block + name))
 

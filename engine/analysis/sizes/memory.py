@@ -23,7 +23,7 @@ KEPT_OF_ACTIVATION: dict[Activation, int] = {
 
 
 def wide(mlp: MLP) -> int:
-    """How many numbers of each neuron are kept."""
+    """Numbers that are kept of each neuron."""
     limited = 0 if mlp.limit is None else 1 + mlp.gated
     return KEPT_OF_ACTIVATION[mlp.activation] + (2 if mlp.gated else 0) + limited
 
@@ -216,7 +216,7 @@ class Tally:
             self.mask_sums(stack, attention, square, name)
 
     def latent(self, latent: Latent, rows: Formula, name: str) -> None:
-        """What was compressed, as its norm reads it, divides it and gives it."""
+        """Counts what was compressed, as its norm reads it, divides it and gives it."""
         widths = [Symbol("c", latent.keys), *([Symbol("c_q", latent.queries)] if latent.queries else [])]
         for width in widths:
             self.keep(f"{name}: compressed", rows * ((self.normed + 1) * width))
@@ -264,7 +264,7 @@ class Tally:
         kinds = {one for one in map(config.positions.of_layer, layers) if one.kind == "rotary"}
         if kinds:
             texts: Formula = 2 * self.B if config.positions.axes == 2 else Integer(1)
-            each = 2 * texts * tokens * Symbol("d_r", config.turned)
+            each = 2 * texts * tokens * Symbol("d_r", config.d_turned)
             self.keep("cos and sin of the positions", each if len(kinds) == 1 else len(kinds) * each)
 
     def ends(self, tokens: Symbol) -> None:

@@ -136,10 +136,10 @@ def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[P
 
 
 def latent_parts(stack: Stack, attention: Attention, latent: Latent, place: str, block: str) -> Iterator[Part]:
-    """What the stream is compressed to, and queries, keys and values of that."""
+    """Lists the maps to what the stream is compressed to, and from that to queries, keys and values."""
     d, layers, c, H = stack.d, stack.blocks, Symbol("c", latent.keys), Symbol("H", attention.heads)
-    still = Symbol("d_h", stack.config.head_width(attention)) - stack.turned
-    down = [("keys and values", "keys", c), ("turned part of the keys", "shared", stack.turned)]
+    still = Symbol("d_h", stack.config.head_width(attention)) - stack.d_turned
+    down = [("keys and values", "keys", c), ("turned part of the keys", "shared", stack.d_turned)]
     read: Formula = formula(d)
     if latent.queries is not None:
         read = formula(Symbol("c_q", latent.queries))

@@ -126,8 +126,8 @@ class Stack:
         return Symbol("H", attention.heads) * Symbol("d_v", width)
 
     @property
-    def turned(self) -> Symbol:
-        return Symbol("d_r", self.config.turned)
+    def d_turned(self) -> Symbol:
+        return Symbol("d_r", self.config.d_turned)
 
     @property
     def pixels(self) -> Formula:

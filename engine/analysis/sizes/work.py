@@ -97,8 +97,8 @@ def attention_work(stack: Stack, attention: Attention, tokens: Symbol, read: Sym
 def latent_work(stack: Stack, attention: Attention, latent: Latent, tokens: Symbol, block: str) -> Iterator[Work]:
     layers, d, c = stack.L, stack.d, Symbol("c", latent.keys)
     queries, values = stack.heads(attention), stack.values(attention)
-    still = Symbol("H", attention.heads) * (Symbol("d_h", stack.config.head_width(attention)) - stack.turned)
-    yield Work("attention: compressed keys and values", block, 2 * tokens * layers * d * (c + stack.turned))
+    still = Symbol("H", attention.heads) * (Symbol("d_h", stack.config.head_width(attention)) - stack.d_turned)
+    yield Work("attention: compressed keys and values", block, 2 * tokens * layers * d * (c + stack.d_turned))
     yield Work("attention: keys and values", block, 2 * tokens * layers * c * total([still, values]))
     if latent.queries is None:
         yield Work("attention: queries", block, 2 * tokens * layers * d * queries)

@@ -31,13 +31,13 @@ from engine.model.config import ModelConfig
 def turn_first(tensor: Tensor, config: ModelConfig) -> Tensor:
     """Rows of queries, of each head the turned ones last ... first."""
     heads = tensor.unflatten(0, (config.attention.heads, -1))
-    still = config.d_head - config.turned
+    still = config.d_head - config.d_turned
     return concatenate([heads[:, still:], heads[:, :still]], dim=1).flatten(0, 1)
 
 
 def turn_last(tensor: Tensor, config: ModelConfig) -> Tensor:
     heads = tensor.unflatten(0, (config.attention.heads, -1))
-    return concatenate([heads[:, config.turned :], heads[:, : config.turned]], dim=1).flatten(0, 1)
+    return concatenate([heads[:, config.d_turned :], heads[:, : config.d_turned]], dim=1).flatten(0, 1)
 
 
 def on_first(change: Callable[[Tensor, ModelConfig], Tensor]) -> Callable[[list[Tensor], ModelConfig], list[Tensor]]:
@@ -50,7 +50,7 @@ QUERIES = Transform(on_first(turn_first), on_first(turn_last))
 
 def split_keys(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     """Compressed keys and values, then the turned part ... each by itself."""
-    return list(tensors[0].split((len(tensors[0]) - config.turned, config.turned)))
+    return list(tensors[0].split((len(tensors[0]) - config.d_turned, config.d_turned)))
 
 
 def stack(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
@@ -59,7 +59,7 @@ def stack(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
 
 def part_heads(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     """Keys, then values of each head ... all keys, all values."""
-    still, wide = config.d_head - config.turned, config.value_width(config.attention)
+    still, wide = config.d_head - config.d_turned, config.value_width(config.attention)
     keys, values = tensors[0].unflatten(0, (config.attention.heads, -1)).split((still, wide), dim=1)
     return [keys.flatten(0, 1), values.flatten(0, 1)]
 

@@ -46,7 +46,7 @@ KEYS = (
 
 
 def exchange_halves(heads: Callable[[ModelConfig], int]) -> Transform:
-    """Of (head half number) ... the halves the other way round, twice which is nothing."""
+    """Exchange of the halves of (head half number) ..., which undoes itself."""
 
     def exchange(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
         by_half = tensors[0].unflatten(0, (heads(config), 2, -1))

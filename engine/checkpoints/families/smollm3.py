@@ -14,7 +14,7 @@ from engine.plurals import count_words
 
 
 def has_positions(theirs: Table) -> list[bool]:
-    """Whether each layer turns queries and keys."""
+    """Reads whether each layer turns queries and keys."""
     layers, said = theirs["num_hidden_layers"], theirs.get("no_rope_layers")
     if said is None:
         interval = theirs.get("no_rope_layer_interval") or 4

@@ -43,7 +43,7 @@ class Bilingual(RunningText):
         if not self.sentences:
             return told
         real = (meaning[index % 2] for index, meaning in enumerate(real_meanings(self, part, seed)))
-        return iter(mixture.mixed(chain(told, real), seed))
+        return iter(mixture.shuffle(chain(told, real), seed))
 
     def make_documents(self, seed: int) -> Documents:
         """A space stands around a special token, and is none between two words."""

@@ -58,7 +58,7 @@ class Everyday(RunningText):
     def mix(self, part: Part, ours: Iterator[Document], seed: int) -> Iterator[Document]:
         """Generated documents among published ones."""
         theirs = mixture.documents(self.tales, self.sentences, self.times, part, seed)
-        whole = mixture.mixed([*(one.texts[0] for one in ours), *theirs], seed)
+        whole = mixture.shuffle([*(one.texts[0] for one in ours), *theirs], seed)
         return (Document((text,)) for text in whole)
 
 

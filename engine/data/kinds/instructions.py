@@ -68,7 +68,7 @@ class Instructions(PairTask):
             for index, meaning in enumerate(real_meanings(self, part, seed))
             for cell in (*TRANSLATED, OTHERS[index % len(OTHERS)])
         )
-        return iter(mixture.mixed(chain(told, real), seed))
+        return iter(mixture.shuffle(chain(told, real), seed))
 
     def group(self, pair: Pair) -> str:
         assert isinstance(pair, AskedPair)

@@ -74,11 +74,11 @@ class Spans(PairTask):
         told = (draw_spans(self, part, seed, index) for index in range(count))
         if not self.tales and not self.sentences:
             return told
-        return iter(mixture.mixed(chain(told, real_spans(self, part, seed)), seed))
+        return iter(mixture.shuffle(chain(told, real_spans(self, part, seed)), seed))
 
 
 def real_spans(options: Spans, part: Part, seed: int) -> Iterator[Pair]:
-    """Those of real texts."""
+    """Spans of real texts."""
     chance = random.Random(f"{seed}:{part}:real spans").random
     texts = [
         one

@@ -67,7 +67,7 @@ class TextToText(PairTask):
             return told
         real = mixture.translations(self.sentences, part, seed)
         translated = (Pair(TRANSLATE + english, french, published=True) for english, every in real for french in every)
-        return iter(mixture.mixed(chain(told, translated), seed))
+        return iter(mixture.shuffle(chain(told, translated), seed))
 
     def group(self, pair: Pair) -> str:
         return pair.source.partition(":")[0] + PUBLISHED * pair.published

@@ -69,7 +69,7 @@ class Attention(Module):
         latent, width = attention.latent, config.d_model
         self.latent: Latent | None = None if latent is None else Latent(config, latent)
         of_queries = width if latent is None or latent.queries is None else latent.queries
-        of_keys, shared = (width, 0) if latent is None else (latent.keys, config.turned)
+        of_keys, shared = (width, 0) if latent is None else (latent.keys, config.d_turned)
         self.q = Linear(of_queries, self.heads * self.d_head, bias=attention.bias)
         self.k = Linear(of_keys, self.kv_heads * (self.d_head - shared), bias=attention.bias)
         self.v = Linear(of_keys, self.kv_heads * self.d_value, bias=attention.bias)
@@ -163,7 +163,7 @@ class Attention(Module):
     def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
         read = x if self.latent is None else self.latent.of_keys(x)
         k = self.k(read).view(*x.shape[:2], self.kv_heads, -1)
-        k = self.hook_k(k if self.latent is None else torch.cat([self.latent.turned(x, self.kv_heads), k], dim=-1))
+        k = self.hook_k(k if self.latent is None else torch.cat([self.latent.turned_keys(x, self.kv_heads), k], dim=-1))
         v = self.hook_v(self.v(read).view(*x.shape[:2], self.kv_heads, self.d_value))
         return (self.normalise(self.k_norm, k) if self.normed else k), v
 

@@ -90,32 +90,32 @@ class Block(Module):
         out = out if self.norm1_after is None else self.norm1_after(out)
         if self.parallel:
             return self.hook_resid_post(self.parallel_sublayers(resid, read, out))
-        resid = self.hook_resid_mid(self.add(resid, self.scaled(out, self.hook_added1), self.hook_skip1))
+        resid = self.hook_resid_mid(self.add(resid, self.scale_output(out, self.hook_added1), self.hook_skip1))
         resid = self.norm1(resid) if self.norm_after else resid
         if self.cross_attn is not None and self.norm_cross is not None and across is not None:
             read = self.norm_cross(resid) if self.norm_before else resid
             out = self.cross_attn(read, across, cross_cache, memory)
-            out = self.scaled(out, self.hook_added_cross)
+            out = self.scale_output(out, self.hook_added_cross)
             resid = self.hook_resid_cross(self.add(resid, out, self.hook_skip_cross))
             resid = self.norm_cross(resid) if self.norm_after else resid
         if self.mlp is None or self.norm2 is None:
             return self.hook_resid_post(resid)
         out = self.mlp(self.norm2(resid) if self.norm_before else resid)
         out = out if self.norm2_after is None else self.norm2_after(out)
-        resid = self.hook_resid_post(self.add(resid, self.scaled(out, self.hook_added2), self.hook_skip2))
+        resid = self.hook_resid_post(self.add(resid, self.scale_output(out, self.hook_added2), self.hook_skip2))
         return self.norm2(resid) if self.norm_after else resid
 
     def parallel_sublayers(self, resid: Tensor, read: Tensor, out: Tensor) -> Tensor:
         """Attention's `out` and the MLP's, both from the same stream, added to it together."""
-        out = self.scaled(out, self.hook_added1)
+        out = self.scale_output(out, self.hook_added1)
         if self.mlp is None:
             return self.add(resid, out, self.hook_skip1)
         other = self.mlp(read if self.norm2 is None else self.norm2(resid))
         other = other if self.norm2_after is None else self.norm2_after(other)
-        return self.add(resid, out + self.scaled(other, self.hook_added2), self.hook_skip1)
+        return self.add(resid, out + self.scale_output(other, self.hook_added2), self.hook_skip1)
 
-    def scaled(self, out: Tensor, hook: HookPoint | None) -> Tensor:
-        """What is added of a sublayer's output."""
+    def scale_output(self, out: Tensor, hook: HookPoint | None) -> Tensor:
+        """Share of a sublayer's output that is added to the stream."""
         return out if hook is None else hook(out * self.scale)
 
     def add(self, resid: Tensor, out: Tensor, skip: HookPoint | None) -> Tensor:

@@ -26,7 +26,8 @@ SMALLEST_SUM = 1e-20  # of weights that are renormalised (DeepSeek-AI 2024, Deep
 
 @dataclass(frozen=True)
 class Routing:
-    """What one router made of a pass: logits and probabilities, batch pos expert, and what it chose, batch pos slot."""
+    """Results of one router in a pass: logits and probabilities, batch pos expert, and what it chose, batch pos
+    slot."""
 
     logits: Tensor
     probs: Tensor
@@ -121,7 +122,7 @@ class Router(Linear):
 
 
 class ExpertLinear(Module):
-    """One linear map an expert: weight is expert out in, bias expert out."""
+    """Linear maps, one an expert: weight is expert out in, bias expert out."""
 
     def __init__(self, count: int, d_in: int, d_out: int, bias: bool) -> None:
         super().__init__()
@@ -154,7 +155,8 @@ class ExpertMLPs(Module):
         self.hook_out = HookPoint("out", "batch pos slot d_model", on_request=True)
 
     def forward(self, x: Tensor, chosen: Tensor) -> Tensor:
-        """What each slot's expert writes, batch pos slot d_model; `x` is batch pos d_model, `chosen` batch pos slot."""
+        """Computes what each slot's expert writes, batch pos slot d_model; `x` is batch pos d_model, `chosen` batch pos
+        slot."""
         flat = chosen.flatten()
         order = flat.argsort(stable=True)
         back = order.argsort()

@@ -23,7 +23,7 @@ class Latent(Module):
         norm = replace(config.norm, eps=latent.eps)
         self.keys = Linear(config.d_model, latent.keys, bias=latent.bias)
         self.keys_norm = make_norm(norm, latent.keys, "batch pos d_latent")
-        self.shared = Linear(config.d_model, config.turned, bias=latent.bias)
+        self.shared = Linear(config.d_model, config.d_turned, bias=latent.bias)
         self.queries: Linear | None = None
         self.hook_keys = HookPoint("keys", "batch pos d_latent")
         self.hook_shared = HookPoint("shared", "batch pos d_turned")
@@ -33,17 +33,18 @@ class Latent(Module):
             self.hook_queries = HookPoint("queries", "batch pos d_latent")
 
     def of_keys(self, x: Tensor) -> Tensor:
-        """What keys and values are made of, batch pos d_latent."""
+        """Compressed vector that keys and values are made of, batch pos d_latent."""
         made: Tensor = self.keys_norm(self.hook_keys(self.keys(x)))
         return made
 
     def of_queries(self, x: Tensor) -> Tensor:
-        """What queries are made of, batch pos d_latent; the stream itself where it is not compressed."""
+        """Compressed vector that queries are made of, batch pos d_latent; the stream itself where it is not
+        compressed."""
         if self.queries is None:
             return x
         made: Tensor = self.queries_norm(self.hook_queries(self.queries(x)))
         return made
 
-    def turned(self, x: Tensor, heads: int) -> Tensor:
+    def turned_keys(self, x: Tensor, heads: int) -> Tensor:
         """The first components of every head's key, before they are turned, batch pos head d_turned."""
         return self.hook_shared(self.shared(x))[:, :, None].expand(-1, -1, heads, -1)

@@ -17,7 +17,7 @@ Frequencies = tuple[Tensor, float]
 
 
 class Rotary(nn.Module):
-    """How the layers of one scheme turn queries and keys."""
+    """Rotations of queries and keys, of the layers of one scheme."""
 
     frequencies: Tensor
 

@@ -17,7 +17,7 @@ from engine.data import mixture
 from engine.data.corpora import read_corpus
 from engine.data.kinds.infill import Gaps
 from engine.data.seeds import seed_for
-from engine.data.sentences import Infill, gapped
+from engine.data.sentences import Infill, cut_gaps
 from engine.data.task import DataKind
 from engine.model.transformer import Transformer
 from engine.scoring.examples import UNASKED
@@ -79,7 +79,7 @@ def compare_with_decoder(
     decoder = load(DECODER)
     found = {}
     for kind, some in texts.items():
-        gaps = [gap for gap in gapped(some[:COMPARED], seed_for(seed, "compared")) if gap.span]
+        gaps = [gap for gap in cut_gaps(some[:COMPARED], seed_for(seed, "compared")) if gap.span]
         read = [(infill_ids(checkpoint, gap), continuation_ids(decoder, gap)) for gap in gaps]
         fit = [
             (ours, theirs, len(gap.span))

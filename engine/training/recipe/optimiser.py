@@ -66,7 +66,7 @@ def build_optimisers(model: nn.Module, recipe: Optimiser, decay: float = 1.0) ->
 
     Muon's updates are scaled to the size of AdamW's, so that one learning rate suits both (Liu et al. 2025, 2.2).
     """
-    named = list(learning(model))
+    named = list(trainable_parameters(model))
     deep = depths([name for name, _ in model.named_parameters()])
     scales = {name: decay ** deep[name] for name, _ in named}
     if recipe.kind == "sgd":
@@ -113,7 +113,7 @@ def parameter_groups(
     ]
 
 
-def learning(model: nn.Module) -> Iterator[tuple[str, Parameter]]:
+def trainable_parameters(model: nn.Module) -> Iterator[tuple[str, Parameter]]:
     """The parameters that an optimiser updates; the others take no memory of it."""
     return ((name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad)
 
@@ -129,7 +129,7 @@ def optimiser_state(model: Transformer, optimisers: Optimisers) -> dict[str, Ten
     """State of all optimisers, as safetensors wants it: flat, by `<state name>.<parameter name>`."""
     return {
         f"{key}.{name}": value
-        for name, parameter in learning(model)
+        for name, parameter in trainable_parameters(model)
         for key, value in optimisers.optimizer_of(parameter).state.get(parameter, {}).items()
     }
 
@@ -146,7 +146,7 @@ def load_optimiser_state(
 
     Raises ValueError where the state of a parameter is incomplete or of another shape, or `kept` is empty.
     """
-    for name, parameter in learning(model):
+    for name, parameter in trainable_parameters(model):
         part = optimisers.optimizer_of(parameter)
         names = {key: f"{key}.{name}" for key in state_names(part)}
         absent = [full for full in names.values() if full not in kept]

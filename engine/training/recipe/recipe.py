@@ -345,7 +345,7 @@ class Lora:
 
 @dataclass(frozen=True)
 class Preference:
-    """How an objective of `engine.training.policy` learns: each has some of these, its `settings`.
+    """Settings of an objective of `engine.training.policy`: each has some of these, its `settings`.
 
     `beta` is the price of leaving the reference, a number that `control.set_weight` changes while a training runs. Of
     those that draw answers `reward` is a rule of `preferences.rules` or a reward model, and `watch` another one, which

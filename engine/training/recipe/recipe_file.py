@@ -69,7 +69,7 @@ class RecipeError(ValueError):
 
 
 class SectionError(ValueError):
-    """What is wrong in the part `section` of a recipe."""
+    """Error in the part `section` of a recipe."""
 
     def __init__(self, section: str, message: str) -> None:
         super().__init__(message)

@@ -148,7 +148,7 @@ class Journal:
             self.write_status("running", step)
         rests = self.status.state == "paused" and order.mode == "pause" and step >= order.until
         self.gave_way = self.gave_way or (rests and self.queue.give_way())
-        return replace(order, mode="stop") if self.patience.exhausted or self.gave_way else order
+        return replace(order, mode="stop") if self.patience.is_exhausted or self.gave_way else order
 
     def due(self, step: int, seconds: float) -> bool:
         """Also where latest/ is saved, so that a loss is looked at before its weights replace the older ones, and where
@@ -205,7 +205,7 @@ class Journal:
     def end(self, trainer: Trainer) -> None:
         trainer.save_latest()
         write_marks(self.run)
-        if trainer.step < self.recipe.schedule.steps and not self.patience.exhausted:
+        if trainer.step < self.recipe.schedule.steps and not self.patience.is_exhausted:
             why = (GAVE_WAY, "gave way") if self.gave_way else ()
             self.write_status("stopped", trainer.step, *why)
             return

@@ -41,7 +41,7 @@ class Patience:
         return self.better[-1] if self.better else None
 
     @property
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         return 0 < self.limit <= self.waited
 
     def prune(self, planned: Collection[int]) -> None:

@@ -37,7 +37,8 @@ class OwnConversations(Own):
         return tuple(read_conversation(cell, row, column) for row, cell in enumerate(self.table.cells(column), 1))
 
     def conversations(self, part: Part, seed: int) -> dict[int, Conversation]:
-        """By the number of their row, from 1; what stands before the first answer is in one part alone."""
+        """Conversations by the number of their row, from 1; what stands before the first answer is in one part
+        alone."""
         keys = [json.dumps(one.to_dict()["messages"][: first_answer(one)]) for one in self.all]
         return {row + 1: self.all[row] for row in self.rows(keys, part, seed)}
 

@@ -16,7 +16,7 @@ from engine.data import mixture
 from engine.data.documents import Document, Documents, read_parts
 from engine.data.kinds.infill import Gaps
 from engine.data.seeds import seed_for
-from engine.data.sentences import gapped, span
+from engine.data.sentences import cut_gaps, span
 from engine.model.config import Infill, ModelConfig
 from engine.scoring.examples import Examples
 from engine.tokenizers import Tokenizer
@@ -188,5 +188,5 @@ def passages(told: Gaps, part: Part, seed: int) -> list[Document]:
     ours = seed_for(seed, name)
     found = [span(ours, index) for index in range(count)]
     real = mixture.documents(told.tales, told.sentences, told.times, part, seed)
-    whole = [Document((one.before, one.span, one.after)) for one in (*found, *gapped(real, ours))]
-    return mixture.mixed(whole, seed) if real else whole
+    whole = [Document((one.before, one.span, one.after)) for one in (*found, *cut_gaps(real, ours))]
+    return mixture.shuffle(whole, seed) if real else whole

@@ -12,7 +12,7 @@ from engine.data.documents import Document, Documents, read_parts
 from engine.data.drawing import number
 from engine.data.kinds.sentence_pairs import SentencePairs
 from engine.data.seeds import seed_for
-from engine.data.sentences import following, pair, sentences
+from engine.data.sentences import pair, pair_following, sentences
 from engine.scoring.examples import UNASKED, Examples
 from engine.training.examples.masked import marks_of, masked_pairs
 from engine.training.recipe.recipe import Recipe
@@ -55,11 +55,11 @@ def passages(told: SentencePairs, part: Part, seed: int) -> list[Document]:
     ours = seed_for(seed, name)
     found = [pair(ours, index) for index in range(count)]
     if told.tales:
-        found += following(mixture.documents(told.tales, "", 1, part, seed), told.times, ours)
+        found += pair_following(mixture.documents(told.tales, "", 1, part, seed), told.times, ours)
     whole = [Document((one.first, one.second), FOLLOWS if one.follows else ANOTHER) for one in found]
     if told.sentences:
         whole += in_two(mixture.documents("", told.sentences, told.times, part, seed), ours)
-    return mixture.mixed(whole, seed) if told.tales or told.sentences else whole
+    return mixture.shuffle(whole, seed) if told.tales or told.sentences else whole
 
 
 def in_two(texts: Sequence[str], seed: int) -> Iterator[Document]:

@@ -69,7 +69,7 @@ def name_of(base: str) -> str:
 
 
 def describe(recipe: Recipe) -> str:
-    """What a recipe is about, what its base is by its config, and what of it learns."""
+    """Says what a recipe is about, what its base is by its config, and what of it learns."""
     parts, rank = recipe.train.parts, recipe.lora.rank
     ways = {"all": "all of its weights learn", "head": "its head alone learns"}
     ways["lora"] = f"its weights stay, and an adapter of rank {rank} learns"

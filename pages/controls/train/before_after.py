@@ -94,8 +94,8 @@ def draw(run: RunFolder, recipe: Recipe, weights: Path, name: str) -> None:
 
 @st.cache_data(max_entries=16, show_spinner="Measuring what was held out …")
 def losses(recipe: str, weights: Path, stamp: int) -> tuple[str, float, float] | None:
-    """What the base had learned (the kind of its objective, and on which part of its data where that is not all), and
-    its loss on that data, before and after; None where its recipe is unknown."""
+    """Record of what the base had learned (the kind of its objective, and on which part of its data where that is not
+    all), and its loss on that data, before and after; None where its recipe is unknown."""
     base_name = read_recipe(Path(recipe)).base
     found = loss_of_base(base_name, library.version(base_name))
     if found is None:
@@ -107,7 +107,8 @@ def losses(recipe: str, weights: Path, stamp: int) -> tuple[str, float, float] |
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def loss_of_base(name: str, version: tuple[object, ...]) -> tuple[str, list[Examples], float] | None:
-    """What is the same for all that was made of a base: what it had learned, the examples, and its loss on them."""
+    """Facts that are the same for all that was made of a base: what it had learned, the examples, and its loss on
+    them."""
     old = recipe_of_base(name)
     if old is None:
         return None

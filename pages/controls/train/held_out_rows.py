@@ -76,7 +76,7 @@ def told_apart(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, fl
 
 
 def draw_tags(recipe: str, weights: Path, name: str) -> None:
-    words, texts, scores = tagged(recipe, weights, weights.stat().st_mtime_ns)
+    words, texts, scores = tagged_rows(recipe, weights, weights.stat().st_mtime_ns)
     said = (
         f"**Held-out rows**: {scores['test_accuracy']:.1%} of {count_words(scores['words'], 'word')} in "
         f"{count_words(scores['texts'], 'text')} "
@@ -94,7 +94,7 @@ def draw_tags(recipe: str, weights: Path, name: str) -> None:
 
 
 @st.cache_data(max_entries=16, show_spinner=READING)
-def tagged(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, pd.DataFrame, Mapping[str, Any]]:
+def tagged_rows(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, pd.DataFrame, Mapping[str, Any]]:
     """Table of the words of the held-out rows: label, predicted, "?" where a word has no token; table of their texts:
     text, tags, predicted; and the scores."""
     source, model = open_held_out(read_recipe(Path(recipe))), open_result(weights, stamp).model
@@ -115,7 +115,7 @@ def tagged(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, pd.Dat
 
 
 def draw_answers(recipe: str, weights: Path, name: str) -> None:
-    table, scores = answered(recipe, weights, weights.stat().st_mtime_ns)
+    table, scores = answered_rows(recipe, weights, weights.stat().st_mtime_ns)
     st.markdown(
         f"**Held-out rows**: {scores['exact']:.1%} of {count_words(scores['questions'], 'question')} have their very "
         f"answer (exact match), F1 of the words {scores['f1']:.4f}"
@@ -126,7 +126,7 @@ def draw_answers(recipe: str, weights: Path, name: str) -> None:
 
 
 @st.cache_data(max_entries=16, show_spinner=READING)
-def answered(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, Mapping[str, Any]]:
+def answered_rows(recipe: str, weights: Path, stamp: int) -> tuple[pd.DataFrame, Mapping[str, Any]]:
     """Table of the held-out rows: question, context, answer, predicted; and the scores."""
     source, model = open_held_out(read_recipe(Path(recipe))), open_result(weights, stamp).model
     assert isinstance(source, Answers)

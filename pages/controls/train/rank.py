@@ -143,7 +143,9 @@ def draw_rank(base: str, shipped: Path) -> None:
         draw_question(ranking)
         draw_rule(ranking)
     elif ranking.drawn:
-        st.caption(f"All of these are ranked. Draw others with another seed, or go on to Reward. {skipped(ranking)}")
+        st.caption(
+            f"All of these are ranked. Draw others with another seed, or go on to Reward. {describe_skipped(ranking)}"
+        )
         st.button("Undo", key="undo", shortcut="u", on_click=undo, disabled=not ranking.choices)
     else:
         st.caption("Draw answers, then choose the better of each two: key 1 or 2, 3 to skip, u to undo.")
@@ -196,7 +198,7 @@ def draw_question(ranking: Ranking) -> None:
     prompt, *answers = ranking.rest[0]
     st.progress(
         len(ranking.choices) / len(ranking.questions),
-        f"{len(ranking.choices) + 1} of {len(ranking.questions)}. {skipped(ranking)}",
+        f"{len(ranking.choices) + 1} of {len(ranking.questions)}. {describe_skipped(ranking)}",
     )
     st.markdown(f"**{lines(prompt)}**")
     for place, (column, answer) in enumerate(zip(st.columns(2, gap="medium"), answers, strict=True)):
@@ -218,7 +220,7 @@ def draw_question(ranking: Ranking) -> None:
         st.button("Undo", key="undo", shortcut="u", on_click=undo, disabled=not ranking.choices)
 
 
-def skipped(ranking: Ranking) -> LiteralString:
+def describe_skipped(ranking: Ranking) -> LiteralString:
     left_out = ranking.drawn - len(ranking.questions)
     if not left_out:
         return ""

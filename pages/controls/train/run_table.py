@@ -104,7 +104,7 @@ def runs_table(here: Here, session: Session) -> None:
 
 
 def ends(found: Sequence[Run]) -> set[tuple[object, ...]]:
-    """What tells the end of one training from that of any other."""
+    """Key that tells the end of one training from that of any other."""
     return {(run.name, run.state, run.step, run.seconds) for run in found if run.state not in ACTIVE}
 
 

@@ -19,7 +19,7 @@ from engine.data.kinds.instructions import Instructions
 from engine.data.kinds.sentence_pairs import SentencePairs
 from engine.data.kinds.spans import LONGEST_GAP, Spans
 from engine.data.kinds.text_to_text import TRANSLATE, TextToText
-from engine.data.sentences import WORD, following, gapped
+from engine.data.sentences import WORD, cut_gaps, pair_following
 from engine.scoring.examples import UNASKED
 from engine.tokenizers import train
 from engine.training import read_recipe
@@ -52,7 +52,7 @@ def days(text: str) -> set[str]:
 
 def test_paragraphs_follow_each_other_in_a_book_or_come_from_elsewhere_and_no_document_is_in_both_parts() -> None:
     told = {part: mixture.documents(TALES, "", 1, part, 0) for part in PARTS}
-    pairs = {part: list(following(told[part], 3, 0)) for part in PARTS}
+    pairs = {part: list(pair_following(told[part], 3, 0)) for part in PARTS}
     books = "\n\n".join("\n".join(book) for book in BOOKS)
     for one in pairs["train"]:
         assert re.search(r"rained on \d, \d+\.$", one.first) and one.second.startswith("In tale")  # between paragraphs
@@ -60,7 +60,7 @@ def test_paragraphs_follow_each_other_in_a_book_or_come_from_elsewhere_and_no_do
     assert 0.3 < sum(one.follows for one in pairs["train"]) / len(pairs["train"]) < 0.7
     ours, theirs = (days(" ".join(f"{one.first} {one.second}" for one in pairs[part])) for part in PARTS)
     assert ours and theirs and not ours & theirs
-    assert list(following(["One. Two.", "Three."], 1, 0)) == list(following(["One. Two."], 1, 0))
+    assert list(pair_following(["One. Two.", "Three."], 1, 0)) == list(pair_following(["One. Two."], 1, 0))
 
 
 def test_an_encoder_learns_words_and_what_follows_and_of_strange_sentences_only_words(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_gaps_have_one_to_ten_words_of_texts_that_no_model_of_the_same_seed_lear
     whole = {part: mixture.documents(TALES, PAIRS, 2, part, 0) for part in PARTS}
     for part in PARTS:
         found, beside = infill.passages(options, part, 0), [one.replace("\n", " ") for one in whole[part]]
-        assert len(found) == len(list(gapped(whole[part], 0))) == len(whole[part])
+        assert len(found) == len(list(cut_gaps(whole[part], 0))) == len(whole[part])
         for document in found:
             before, span, after = document.texts
             assert 1 <= len(WORD.findall(span)) <= 10 and any(before + span + after in one for one in beside)

@@ -240,7 +240,7 @@ def sizes(config: ModelConfig, name: str) -> dict[str, int]:
         "d_embed": config.d_embed,
         "d_mlp": width,
         "d_value": stack.value_width(attention),
-        "d_turned": stack.turned,
+        "d_turned": stack.d_turned,
         "d_latent": latent_width(attention, name),
         "expert": experts.count if experts else 0,
         "slot": experts.used if experts else 0,

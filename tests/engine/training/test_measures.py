@@ -9,7 +9,7 @@ import torch
 
 from engine.checkpoints import Checkpoint, load
 from engine.data.seeds import seed_for
-from engine.data.sentences import gapped
+from engine.data.sentences import cut_gaps
 from engine.data.translation import Pair
 from engine.data.translation.pair import Crossing
 from engine.model.config import MLP, Attention, Encoder, Infill, ModelConfig, Norm, Positions
@@ -65,7 +65,7 @@ def test_filling_many_gaps_at_once_is_filling_each_alone() -> None:
 def test_the_words_of_a_gap_cost_what_reading_them_one_by_one_does() -> None:
     texts = ["The cat sat on the mat.", "She opened the window because it was hot.", "word " * 400]
     found = compare_with_decoder(load("infill"), {"plain": texts}, 3)["plain"]
-    gaps = list(gapped(texts, seed_for(3, "compared")))[:2]  # the third is longer than what is read
+    gaps = list(cut_gaps(texts, seed_for(3, "compared")))[:2]  # the third is longer than what is read
     assert found.pop("gaps") == 2 and all(gap.before and gap.after for gap in gaps)
     for name in ("infill", "everyday"):
         model, tokenizer = load(name).model, load(name).tokenizer

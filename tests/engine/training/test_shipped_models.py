@@ -341,7 +341,7 @@ def test_the_head_that_tales_bert_opens_on_looks_at_the_one_whose_husband_or_wif
 
 def plain_gaps() -> list[sentences.Infill]:
     """In sentences that were written by hand and are in no document."""
-    return list(sentences.gapped(read_corpus("everyday/visitors")["sentences"], UNSEEN))
+    return list(sentences.cut_gaps(read_corpus("everyday/visitors")["sentences"], UNSEEN))
 
 
 def test_gaps_are_filled_token_by_token_as_well_as_the_card_says() -> None:
