@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
+
+HALF = re.compile(r"\\u[dD][89a-fA-F]")  # may be half of a character, which is no text where the other half lacks
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
-    """Raises ValueError for what is no JSON, or nests too deeply to be read; `options` are those of `json.loads`."""
+    """Raises ValueError for what is no JSON, has half a character (a lone surrogate), or nests too deeply to be read;
+    `options` are those of `json.loads`."""
     try:
-        return json.loads(text, **options)
+        found = json.loads(text, **options)
+        if HALF.search(text if isinstance(text, str) else text.decode(json.detect_encoding(text))):
+            json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it nests too deeply to be read") from None
+    except UnicodeEncodeError:
+        raise ValueError("it has half of a character (\\ud800 to \\udfff) without the other") from None
+    return found
