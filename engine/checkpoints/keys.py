@@ -215,7 +215,8 @@ def read_model_config(theirs: Table, keys: Sequence[Key], always: Table, only: T
         return ModelConfig.from_dict(ours)
     except ValueError as error:
         names = ", ".join(key.theirs for key in keys if any(path in str(error) for path in key.paths))
-        raise ValueError(f"config.json describes no model that Loupe can build: {error} Its key: {names}.") from None
+        its = f" Its key: {names}." if names else ""
+        raise ValueError(f"config.json describes no model that Loupe can build: {error}{its}") from None
 
 
 def evaluate(function: Callable[[Table], Any], theirs: Table, name: str) -> Any:

@@ -137,6 +137,14 @@ def write_dense(dense: Any, ours: Table) -> int:
     return len(dense)
 
 
+def read_widths(still: int, theirs: Table) -> tuple[int, int]:
+    """Width of a head, and of its turned part. Raises ValueError where angles would be of another width."""
+    turned = theirs["qk_rope_head_dim"]
+    if (width := theirs.get("head_dim") or turned) != turned:
+        raise ValueError(f"config.json's head_dim must be qk_rope_head_dim, {turned}, got {width!r:.80}.")
+    return still + turned, turned
+
+
 def latent_keys() -> tuple[Key, ...]:
     """Keys of attention by a compressed vector."""
     widths = ("attention.d_head", "positions.turned")
@@ -150,7 +158,7 @@ def latent_keys() -> tuple[Key, ...]:
             "qk_nope_head_dim",
             widths,
             default=lambda theirs: (128 + theirs["qk_rope_head_dim"], theirs["qk_rope_head_dim"]),
-            reads=lambda still, theirs: (still + theirs["qk_rope_head_dim"], theirs["qk_rope_head_dim"]),
+            reads=read_widths,
             writes=lambda both, _: both[0] - both[1],
         ),
         write_only_key("qk_rope_head_dim", lambda ours: ours["positions"]["turned"]),
