@@ -33,7 +33,7 @@ def test_a_head_learns_on_a_body_that_stays_and_both_are_compared(
     page.wait_for_selector(".train[data-state=finished]")  # the recorded run
     expect(page.get_by_role("combobox", name="base", exact=True)).to_have_value("tales-bert")
     choose(page, "what learns", "the head alone")
-    set_steps(page, 20)
+    set_steps(page, 8)
     page.get_by_role("button", name="Play").click()
     page.wait_for_url("**run=tales-bert+sentiment*")
     ended = page.locator("[data-testid=stDataFrame] [role=gridcell]").get_by_text("finished", exact=True)

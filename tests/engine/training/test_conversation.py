@@ -116,13 +116,13 @@ def test_ids_and_labels_are_those_of_trl(name: str, tmp_path: Path) -> None:
         assert (examples.targets[row][~real] == UNASKED).all()
 
 
-def test_a_thousand_rows_are_learned_from_within_seconds_and_the_template_stays(tmp_path: Path) -> None:
+def test_hundreds_of_rows_are_learned_from_within_seconds_and_the_template_stays(tmp_path: Path) -> None:
     base = save_base(tmp_path / "base", TEMPLATES["llama-3.1"])
-    rows = [{"messages": say(f"{row} + 1?", str(row + 1))} for row in range(1_000)]
+    rows = [{"messages": say(f"{row} + 1?", str(row + 1))} for row in range(300)]
     begun = perf_counter()
     recipe = write(tmp_path, rows, base)
     source = open_source(recipe, tmp_path / "source")
-    assert source.count == 1_000 and perf_counter() - begun < 30
+    assert source.count == 300 and perf_counter() - begun < 20
     run = RunFolder(tmp_path / "run")
     assert [step.step for step in train(recipe, run.path)] == list(range(5))
     assert read_templates(load(run.checkpoint).tokenizer) == {"default": TEMPLATES["llama-3.1"]}
