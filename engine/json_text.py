@@ -18,6 +18,7 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
             json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it nests too deeply to be read") from None
-    except UnicodeEncodeError:
-        raise ValueError("it has half of a character (\\ud800 to \\udfff) without the other") from None
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])[1:-1]
+        raise ValueError(f"it has {half}, half of a character without the other") from None
     return found

@@ -116,7 +116,7 @@ SMALL = {
     "decoder_ffn_dim": 48, "ffn_dim": 48, "word_embed_proj_dim": 32, "hidden_dim": 48, "dim": 32, "embedding_size": 16,
     "image_size": 12, "patch_size": 4, "num_hidden_groups": 1, "attention_types": [[["global", "local"], 1]],
     "window_size": 4, "sliding_window": 4, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2,
-    "decoder_vocab_size": 40, "decoder_start_token_id": 1,
+    "decoder_vocab_size": 40, "decoder_start_token_id": 1, "qk_rope_head_dim": 8,
 }  # fmt: skip
 PUBLISHED = {name: families[0] for name, families in FAMILIES.items() if families[0].architecture}
 
