@@ -28,7 +28,7 @@ test-long: .venv/installed-dev node_modules/installed
 	$(PYTEST) -m long $(REPORT)
 
 # Writes down what each file of the everyday tests takes; tests/test_house.py says how much it may be.
-durations: .venv/installed-dev
+durations: .venv/installed-dev node_modules/installed
 	LOUPE_REQUIRE_BROWSER=1 $(PYTEST) -m "not long" --record-durations
 
 # In Chromium, Firefox ESR and WebKitGTK, which Debian has as chromium, firefox-esr, webkit2gtk-driver and xvfb.
