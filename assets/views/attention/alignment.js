@@ -1,9 +1,15 @@
 // Which source words the target was made from: two lines of words, and between them the cross-attention of one head.
 import { choices } from "../components/choices.js";
-import { make, range } from "../core/dom.js";
+import { make, pencil, range } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
 import { begins } from "../components/prose.js";
+
+/**
+ * @typedef {import("./attention.js").Face} Face
+ * @typedef {"source" | "target"} Text
+ * @typedef {{ source?: number, target?: number }} Alone a word that is looked at alone
+ */
 
 const SIZES = [30, 26, 23, 20, 17]; // of letters, CSS pixels: the largest at which both lines have room
 const COLUMN = [
@@ -20,6 +26,10 @@ const BY = {
   own: "Each target word is joined by its own row: what the model reads at that word in order to write the next one.",
 };
 
+/**
+ * @param {HTMLElement} root
+ * @param {Face} page
+ */
 export function mount(root, page) {
   return new Alignment(root, page);
 }
@@ -39,9 +49,16 @@ class Alignment {
   wide;
   /** @type {number} */
   tall;
+  /** @type {boolean} whether the texts stand side by side */
+  downward;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {Face} page
+   */
   constructor(root, page) {
     this.page = page;
+    /** @type {Alone | null} */
     this.pointed = null;
     root.classList.add("alignment");
     this.by = choices(
@@ -91,7 +108,10 @@ class Alignment {
     this.mark();
   }
 
-  /** The row of the pattern that joins target word i; -1 where no row wrote it. */
+  /**
+   * The row of the pattern that joins target word i; -1 where no row wrote it.
+   * @param {number} i
+   */
   rowOf(i) {
     return i - this.shift;
   }
@@ -104,6 +124,7 @@ class Alignment {
       source: write(this.source, source.pieces, source.special),
       target: write(this.target, pieces, special),
     };
+    /** @param {number} size */
     const fits = (size) => {
       this.stage.style.fontSize = `${size}px`;
       return Math.max(this.source.scrollWidth, this.target.scrollWidth) <= page.width;
@@ -116,6 +137,7 @@ class Alignment {
     const count = Math.max(pieces.length, source.pieces.length);
     this.size = found ?? COLUMN.find(([most]) => count <= most)?.[1] ?? SIZES[0];
     this.stage.style.fontSize = `${this.size}px`;
+    /** @param {HTMLElement[]} words */
     const places = (words) => words.map((word) => middle(word, this.downward));
     this.places = { source: places(this.words.source), target: places(this.words.target) };
     this.room();
@@ -142,7 +164,10 @@ class Alignment {
     });
   }
 
-  /** What is looked at alone: {target} or {source}, null for all together. */
+  /**
+   * What is looked at alone: {target} or {source}, null for all together.
+   * @returns {Alone | null}
+   */
   get alone() {
     const { hover, state } = this.page;
     if (this.pointed) return this.pointed;
@@ -158,26 +183,34 @@ class Alignment {
     const { alone } = this;
     const { state } = this.page;
     this.draw(alone);
-    for (const of of ["source", "target"]) {
+    for (const of of /** @type {const} */ (["source", "target"])) {
       this.words[of].forEach((word, i) => {
         const weight = this.share(alone, of, i) ?? 0;
-        word.querySelector(".share").textContent = weight >= DRAWN ? percent(weight) : "";
+        const share = word.querySelector(".share");
+        if (share) share.textContent = weight >= DRAWN ? percent(weight) : "";
         word.classList.toggle("alone", alone?.[of] === i);
-        word.classList.toggle("faint", Boolean(alone) && alone[of] !== i && !(weight >= DRAWN));
+        word.classList.toggle("faint", alone !== null && alone[of] !== i && !(weight >= DRAWN));
         word.classList.toggle("chosen", of === "target" && this.rowOf(i) === state.query);
       });
     }
   }
 
-  /** The weight between a word and the one that is looked at alone; null where the two are of one text, or no row joins them. */
+  /**
+   * The weight between a word and the one that is looked at alone; null where the two are of one text, or no row joins them.
+   * @param {Alone | null} alone
+   * @param {Text} of
+   * @param {number} i
+   */
   share(alone, of, i) {
-    const pair = of === "source" ? [alone?.target, i] : [i, alone?.source];
-    if (alone?.[of] !== undefined || pair.includes(undefined) || this.rowOf(pair[0]) < 0) return null;
-    return this.weight(this.rowOf(pair[0]), pair[1]);
+    const [target, source] = of === "source" ? [alone?.target, i] : [i, alone?.source];
+    if (alone?.[of] !== undefined || target === undefined || source === undefined || this.rowOf(target) < 0)
+      return null;
+    return this.weight(this.rowOf(target), source);
   }
 
+  /** @param {Alone | null} alone */
   draw(alone) {
-    const context = this.canvas.getContext("2d");
+    const context = pencil(this.canvas);
     const ratio = window.devicePixelRatio || 1;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.wide, this.tall);
@@ -201,6 +234,11 @@ class Alignment {
     context.globalAlpha = 1;
   }
 
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} from
+   * @param {number} to
+   */
   curve(context, from, to) {
     const { wide, tall } = this;
     if (this.downward) {
@@ -212,6 +250,7 @@ class Alignment {
     }
   }
 
+  /** @param {number} i */
   spoken(i) {
     const row = this.rowOf(i);
     if (row < 0)
@@ -224,9 +263,14 @@ class Alignment {
   }
 
   listen() {
-    const found = (event) => {
-      for (const of of ["target", "source"]) {
-        const i = this.words?.[of].indexOf(event.target.closest?.(".word-of")) ?? -1;
+    /**
+     * @param {Event} event
+     * @returns {Alone | null}
+     */
+    const found = ({ target }) => {
+      const pointed = target instanceof Element ? target.closest(".word-of") : null;
+      for (const of of /** @type {const} */ (["target", "source"])) {
+        const i = this.words?.[of].findIndex((word) => word === pointed) ?? -1;
         if (i >= 0) return { [of]: i };
       }
       return null;
@@ -243,6 +287,7 @@ class Alignment {
     this.stage.addEventListener("blur", () => this.mark());
   }
 
+  /** @param {Alone | null} word */
   point(word) {
     if (word?.target === this.pointed?.target && word?.source === this.pointed?.source) return;
     this.pointed = word;
@@ -251,6 +296,7 @@ class Alignment {
     this.mark();
   }
 
+  /** @param {KeyboardEvent} event */
   step(event) {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     if (!by) return;
@@ -267,6 +313,12 @@ class Alignment {
   }
 }
 
+/**
+ * @param {HTMLElement} root
+ * @param {string[]} pieces
+ * @param {boolean[]} special
+ * @returns {HTMLElement[]}
+ */
 function write(root, pieces, special) {
   const starts = begins(pieces, special);
   const words = range(0, pieces.length).map((i) => {
@@ -278,7 +330,11 @@ function write(root, pieces, special) {
   return words;
 }
 
-/** The middle of a word along its line, CSS pixels. */
+/**
+ * The middle of a word along its line, CSS pixels.
+ * @param {HTMLElement} word
+ * @param {boolean} downward
+ */
 function middle(word, downward) {
   return downward ? word.offsetTop + word.offsetHeight / 2 : word.offsetLeft + word.offsetWidth / 2;
 }

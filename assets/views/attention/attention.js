@@ -16,7 +16,36 @@ const LEFT = { least: 300, share: 0.265, most: 380 }; // the width of all heads
 const GAP = 28;
 const PRINTED = 660; // CSS pixels of one part on paper: letters of 11 px are then 7.2 points high at 17 cm
 
-/** data is the payload of views/attention/attention.py, or of views/attention/long.py, which comes with `tile`. */
+/**
+ * @typedef {import("./state.js").State} State
+ * @typedef {import("./state.js").HeadOfRun} HeadOfRun
+ * @typedef {import("./axes.js").Place} Place
+ * @typedef {import("../core/store.js").Queries} Queries
+ * @typedef {import("../core/store.js").Answers} Answers
+ * @typedef {Partial<State> & { jump?: boolean }} Change of the state; `jump` brings the cell into view
+ * @typedef {Place & { only?: boolean }} Hovered what the pointer is over; `only` where a key is meant without its row
+ * @typedef {{ block: Block, max: number }} Pattern numbers that are full at `max`
+ * @typedef {{ pieces: string[], special: boolean[], model: import("../core/trace.js").Model }} Lane a stack as it was sent
+ * @typedef {{ trace: string, model: import("../core/trace.js").Model, lanes: Record<string, Lane>, look: { layer: number, head: number, query?: number },
+ *   notice?: string, plotly: string, scoreTable: import("./scores.js").Score[], arrays: Record<string, import("../core/payload.js").NamedArray> }} WholeData
+ * @typedef {WholeData & { tile: number, cells: number, across: number, first: import("./numbers.js").First }} TiledData
+ * @typedef {WholeData | TiledData} Data
+ * @typedef {Attention} Page
+ * @typedef {Page & { data: TiledData, source: import("./tiled_source.js").TiledSource, numbers: import("./numbers.js").Numbers<import("./numbers.js").Wish> }} TiledPage
+ * @typedef {ReturnType<typeof import("./map.js").mount> | ReturnType<typeof import("./tiles.js").mount>} MapView
+ * @typedef {MapView | ReturnType<typeof import("./window.js").mount> | ReturnType<typeof import("./lines.js").mount>
+ *   | ReturnType<typeof import("./product.js").mount> | ReturnType<typeof import("./steps.js").mount> | ReturnType<typeof import("./text.js").mount>
+ *   | ReturnType<typeof import("./points.js").mount> | ReturnType<typeof import("./circuits.js").mount>
+ *   | ReturnType<typeof import("./alignment.js").mount>} View
+ * @typedef {{ mount(root: HTMLElement, page: Page): View }} ViewModule
+ * @typedef {(way: import("./over.js").Way) => Float64Array | Promise<Float64Array>} LineOf every weight of the chosen row or column
+ */
+
+/**
+ * data is the payload of views/attention/attention.py, or of views/attention/long.py, which comes with `tile`.
+ * @param {HTMLElement} root
+ * @param {Data} data
+ */
 export function mount(root, data) {
   const page = new Attention(root);
   page.update(data);
@@ -24,19 +53,39 @@ export function mount(root, data) {
 }
 
 /**
- * What the views of a page read of it.
- * @typedef {Record<string, any> & Pick<Attention, "request"> & { trace: any, state: any, width: number, narrow: boolean }} Page
+ * What a view of one head reads: of this page, of a window into it (window.js), or of a run on a page about several (compare/face.js).
+ * @typedef {{ trace: import("./window.js").HeadTrace, state: State, hover: Hovered | null, element?: HTMLElement, width: number, narrow: boolean,
+ *   edition: number | string, keys: string[], specialKeys: boolean[], plotly?: string, someKeys?: boolean, drawnAgain?: number, page?: object,
+ *   line?: LineOf, weightsOf?: (row: number) => Float64Array, hook(part: string): string, pattern(layer: number, head: number): Pattern,
+ *   go(change: Change): void, point(where: Hovered | null): void, tip(title: string | null, value?: string): void, tell(sentence: string): void,
+ *   request<Name extends keyof Queries>(query: import("../core/store.js").Query<Name>): Promise<Answers[Name]>,
+ *   end?(name: string, own: number): number }} Face
  */
 
-/** @extends {SourceShell<any, ReturnType<typeof frame>>} */
+/** @extends {SourceShell<State, ReturnType<typeof frame>, Data>} */
 class Attention extends SourceShell {
   /** @type {Trace} */
   trace;
+  /** @type {import("./source.js").WholeSource | import("./tiled_source.js").TiledSource} */
+  source;
+  /** @type {Hovered | null} */
+  hover = null;
+  /** @type {View | null} */
+  view = null;
+  /** @type {MapView | null} the view, where it is the map */
+  map = null;
+  /** @type {string | null} module of the open tab */
+  opened = null;
+  /** @type {number} CSS pixels of all heads */
+  left;
+  /** @type {number} CSS pixels of the view */
+  width;
   /** @type {ReturnType<typeof mountHeads>} */
   heads;
   /** @type {ReturnType<typeof mountDetails>} */
   details;
 
+  /** @param {HTMLElement} root */
   constructor(root) {
     const loadTiled = () => import("./tiled_source.js");
     super(root, "attention", { restore, remembered, Whole: WholeSource, loadTiled });
@@ -47,10 +96,15 @@ class Attention extends SourceShell {
     super.destroy();
   }
 
+  /** @param {Partial<State>} state */
   turn(state) {
     this.go({ ...without(Object.keys(this.state)), ...state });
   }
 
+  /**
+   * @param {Data} data
+   * @param {new (page: object) => object} Source
+   */
   take(data, Source) {
     const { state } = this;
     const before = this.trace;
@@ -92,12 +146,15 @@ class Attention extends SourceShell {
     ];
   }
 
-  /** For a picture of one part: it is laid out again, as wide as its letters are legible on paper. */
+  /**
+   * For a picture of one part: it is laid out again, as wide as its letters are legible on paper.
+   * @param {boolean} on
+   */
   unfold(on, part = "") {
     const { element } = this;
     if (!on) delete element.dataset.part;
     else if (part) element.dataset.part = part;
-    element.parentElement.style.maxWidth = on && part ? `${PRINTED}px` : "";
+    if (element.parentElement) element.parentElement.style.maxWidth = on && part ? `${PRINTED}px` : "";
     this.measure();
   }
 
@@ -134,7 +191,10 @@ class Attention extends SourceShell {
       Object.assign(state, { key: source.strongest(state.query), pinned: false });
   }
 
-  /** Merges `change` into the state, remembers it in the address, and shows it everywhere; `jump` brings the cell into view. */
+  /**
+   * Merges `change` into the state, remembers it in the address, and shows it everywhere; `jump` brings the cell into view.
+   * @param {Change} change
+   */
   go({ jump = false, ...change }) {
     const { state, source } = this;
     if (change.heads?.length && change.layer === undefined && change.head === undefined)
@@ -161,7 +221,7 @@ class Attention extends SourceShell {
     if (turned) this.hover = null;
     if (turned) this.edition++;
     if (moved || turned) source.turn();
-    if (jump) this.map?.reveal?.(state.query, state.key);
+    if (jump && this.map && "reveal" in this.map) this.map.reveal(state.query, state.key);
     this.remember();
     this.refresh();
     if (moved || turned)
@@ -192,7 +252,10 @@ class Attention extends SourceShell {
     this.show();
   }
 
-  /** Opens a tab by the name of its module; the one before stays until the module is here. */
+  /**
+   * Opens a tab by the name of its module; the one before stays until the module is here.
+   * @param {string} name
+   */
   async open(name) {
     this.opened = name;
     const root = make("div", `view view-${this.state.view}`);
@@ -203,12 +266,15 @@ class Attention extends SourceShell {
     this.parts.room.replaceChildren(root);
     if (sorry) return root.append(sorry());
     this.view = this.source.mount(module, root, name);
-    if (this.state.view === "map") this.map = this.view;
+    if (this.state.view === "map") this.map = /** @type {MapView} */ (this.view);
     this.view.update();
     this.details.update(); // which may say what the map knows
   }
 
-  /** The pointer is over a cell, a row ({row, col: null}) or nothing. */
+  /**
+   * The pointer is over a cell, a row ({row, col: null}) or nothing.
+   * @param {Hovered | null} where
+   */
   point(where) {
     this.hover = where;
     this.view?.mark();
@@ -247,11 +313,17 @@ class Attention extends SourceShell {
     return { side, focus, layer, head };
   }
 
+  /** @param {string} part */
   hook(part) {
     return `blocks.${this.state.layer}.${this.state.focus}.${part}`;
   }
 
-  /** A head's pattern as a block of cells.js, whose numbers are full at `max`. */
+  /**
+   * A head's pattern as a block of cells.js, whose numbers are full at `max`.
+   * @param {number} layer
+   * @param {number} head
+   * @returns {Pattern}
+   */
   pattern(layer, head) {
     return this.source.pattern(layer, head);
   }
@@ -266,7 +338,10 @@ class Attention extends SourceShell {
     return this.source.taken();
   }
 
-  /** How far a score has come that is asked for block by block: {done, steps, scored}; null where every head has it. */
+  /**
+   * How far a score has come that is asked for block by block: {done, steps, scored}; null where every head has it.
+   * @param {string} key
+   */
   scoring(key) {
     return this.source.scoring(key);
   }
@@ -274,38 +349,44 @@ class Attention extends SourceShell {
   // --- of a source that holds no whole pattern -----------------------------------------------------------------------------
 
   get numbers() {
-    return this.source.numbers;
+    return this.source.tiled ? this.source.numbers : undefined;
   }
 
   get scores() {
-    return this.source.scores;
+    return this.source.tiled ? this.source.scores : undefined;
   }
 
   get refused() {
-    return this.source.refused;
+    return this.source.tiled ? this.source.refused : "";
   }
 
   /** Gives every weight of the chosen row ("out") or column ("in"), or a promise of them; undefined where patterns are here. */
   get line() {
-    return this.source.line;
+    return this.source.tiled ? this.source.line : undefined;
   }
 
   /** Gives every weight of any row; undefined where patterns are here. */
   get weightsOf() {
-    return this.source.weightsOf;
+    return this.source.tiled ? this.source.weightsOf : undefined;
   }
 
-  /** What the weights of a head move, a promise. */
+  /**
+   * What the weights of a head move, a promise.
+   * @param {HeadOfRun} head
+   */
   moved(head) {
-    return this.source.moved(head);
+    return this.source.tiled ? this.source.moved(head) : null;
   }
 
   /** That of the shown head, or null while it is on its way. */
   movedHere() {
-    return this.source.movedHere();
+    return this.source.tiled ? this.source.movedHere() : null;
   }
 
-  /** More heads are scored; where it is `all`, what is sorted by that stands otherwise now. */
+  /**
+   * More heads are scored; where it is `all`, what is sorted by that stands otherwise now.
+   * @param {boolean} all
+   */
   scored(all) {
     if (all) this.edition++;
     if (all) this.refresh();
@@ -313,7 +394,10 @@ class Attention extends SourceShell {
   }
 }
 
-/** Entries that are not there, for what the address does not name any more. */
+/**
+ * Entries that are not there, for what the address does not name any more.
+ * @param {string[]} names
+ */
 function without(names) {
   return Object.fromEntries(names.map((name) => [name, undefined]));
 }

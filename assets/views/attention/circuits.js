@@ -8,11 +8,21 @@ import { counted, number } from "../core/format.js";
 import { axis, legend } from "../components/legend.js";
 import { colour, ramp, step } from "../core/palette.js";
 
+/**
+ * @typedef {import("./attention.js").Face} Face
+ * @typedef {import("../core/store.js").Answers} Answers
+ * @typedef {ReturnType<typeof table>} Part
+ */
+
 const LABEL = 104; // CSS pixels of a token at the left of a row
 const PROMOTED = 118; // of a promoted token with its logit
 const CELL = { least: 12, most: 46, written: 36 }; // the width of a score; from `written` on its number stands in it
 const ROW = { height: 24, least: 16, long: 40 }; // CSS pixels; lower from `long` tokens on
 
+/**
+ * @param {HTMLElement} root
+ * @param {Face} page
+ */
 export function mount(root, page) {
   return new Circuits(root, page);
 }
@@ -20,7 +30,7 @@ export function mount(root, page) {
 class Circuits {
   /**
    * @param {HTMLElement} root
-   * @param {import("./attention.js").Page} page
+   * @param {Face} page
    */
   constructor(root, page) {
     this.page = page;
@@ -46,6 +56,13 @@ class Circuits {
     return colour(this.ov.element, "ground");
   }
 
+  /**
+   * @template {"ov" | "qk"} Name
+   * @param {import("../core/store.js").Query<Name>} query
+   * @param {Part} part
+   * @param {(answer: Answers[Name]) => void} build
+   * @param {number} turn
+   */
   async ask(query, part, build, turn) {
     part.body.classList.add("waiting");
     try {
@@ -105,6 +122,12 @@ class Circuits {
     this.ov.body.replaceChildren(sum, grid);
   }
 
+  /**
+   * @param {string} piece
+   * @param {number} logit
+   * @param {number} share
+   * @param {{ place: number, itself: boolean }} which
+   */
   candidate(piece, logit, share, { place, itself }) {
     const cell = make("span", `candidate${itself ? " itself" : ""}`);
     cell.setAttribute("role", "cell");
@@ -133,7 +156,7 @@ class Circuits {
     for (const id of ids.data) labels.append(token(names[id], "presentation", "as-query"));
     const place = make("div");
     const below = axis(
-      Array.from(keys.data, (id) => names[id]),
+      Array.from(/** @type {Cells} */ (keys.data), (id) => names[id]),
       width,
     );
     below.element.style.width = `${width}px`;
@@ -172,10 +195,13 @@ class Circuits {
     if (wide >= CELL.written) cells.append(written(block, width / cols, this.inks(max)));
   }
 
-  /** x -> the colour in which a number is read on the cell of x. */
+  /**
+   * x -> the colour in which a number is read on the cell of x.
+   * @param {number} max
+   */
   inks(max) {
     const [inks, colours] = [legible(this.qk.element), ramp(this.qk.element, "attention", "signed")];
-    return (x) => inks(colours[step(x, "signed", max)]);
+    return (/** @type {number} */ x) => inks(colours[step(x, "signed", max)]);
   }
 
   mark() {}
@@ -186,6 +212,10 @@ class Circuits {
   }
 }
 
+/**
+ * @param {string} name
+ * @param {string} title
+ */
 function table(name, title) {
   const element = make("section", "circuit");
   const heading = make("h3", "", `${name} `);
@@ -196,6 +226,11 @@ function table(name, title) {
   return { element, body, note };
 }
 
+/**
+ * @param {string} piece
+ * @param {string} role
+ * @param {string} name
+ */
 function token(piece, role, name) {
   const element = make("span", `circuit-token ${name}`);
   element.setAttribute("role", role);
@@ -205,7 +240,12 @@ function token(piece, role, name) {
   return element;
 }
 
-/** The numbers in the cells. */
+/**
+ * The numbers in the cells.
+ * @param {Block} block
+ * @param {number} wide
+ * @param {(x: number) => string} ink
+ */
 function written(block, wide, ink) {
   const element = make("div", "written");
   element.setAttribute("aria-hidden", "true"); // the map says them, one by one
@@ -219,7 +259,10 @@ function written(block, wide, ink) {
   return element;
 }
 
-/** Three digits, for a number that is one of many; all of them are said where it is pointed at. */
+/**
+ * Three digits, for a number that is one of many; all of them are said where it is pointed at.
+ * @param {number} x
+ */
 function short(x) {
   const size = Math.abs(x);
   const text = size >= 100 ? x.toFixed(0) : size >= 10 ? x.toFixed(1) : x.toFixed(2);

@@ -3,16 +3,32 @@
 import { MOST_HEADS } from "./state.js";
 import { make } from "../core/dom.js";
 
+/**
+ * @typedef {import("./state.js").Pair} Pair
+ * @typedef {import("../core/trace.js").Trace} Trace
+ * @typedef {{ trace: Trace, state: { focus: string } }} Attended whose edits are looked for
+ */
+
+/** @type {WeakMap<object, Map<string, number>>} */
 const given = new WeakMap(); // page -> Map of "layer.head" -> number of its colour; a window has those of the page that it is in
 
-/** The heads that are compared, [[layer, head], ...], the shown one first. */
+/**
+ * The heads that are compared, [[layer, head], ...], the shown one first.
+ * @param {{ state: { layer: number, head: number, heads?: Pair[] } }} page
+ */
 export function compared(page) {
   const { layer, head, heads = [] } = page.state;
   const others = heads.filter(([l, h]) => l !== layer || h !== head);
-  return [[layer, head], ...others].slice(0, MOST_HEADS);
+  /** @type {Pair[]} */
+  const leading = [[layer, head], ...others];
+  return leading.slice(0, MOST_HEADS);
 }
 
-/** The role (a colour of tokens.json) of each of `heads`: attention's own where there is one only. */
+/**
+ * The role (a colour of tokens.json) of each of `heads`: attention's own where there is one only.
+ * @param {import("./attention.js").Face} page
+ * @param {Pair[]} heads
+ */
 export function roles(page, heads) {
   if (heads.length === 1) return ["attention"];
   const owner = page.page ?? page;
@@ -31,6 +47,9 @@ export function roles(page, heads) {
 /**
  * The value at which the ramp, or the bar, of what is called `name` is full; `own` is that of the run of `page` by itself. On a page
  * about several runs (compare/ends.js) it is the largest of theirs, so that the same colour is the same number in all of them.
+ * @param {Pick<import("./attention.js").Face, "end">} page
+ * @param {string} name
+ * @param {number} own
  */
 export function endOf(page, name, own) {
   return page.end ? page.end(name, own) : own;
@@ -38,34 +57,49 @@ export function endOf(page, name, own) {
 
 // --- edits ---
 
-/** Whether an edit reaches into a head of the attention in view. */
+/**
+ * Whether an edit reaches into a head of the attention in view.
+ * @param {Attended} page
+ * @param {number} layer
+ * @param {number} head
+ */
 export function isEdited({ trace, state }, layer, head) {
   return (trace.editedHeads?.[`${trace.prefix}${state.focus}`] ?? []).some(([l, h]) => l === layer && h === head);
 }
 
 const STAGES = ["scores", "capped", "bias", "mask", "masked_scores", "pattern"]; // as engine/analysis/edit_extent.py counts them, from 1
+/** @type {WeakMap<Uint8Array, Map<string, Block | undefined>>} */
 const made = new WeakMap(); // numbers of a trace -> Map of "head stage" -> block
 
 /**
  * The cells of a head that edits put there, at `stage` or before it, as a block of 0 and 1 (cells.js); undefined where there is
  * none, or the layer is not here.
+ * @param {Attended} page
+ * @param {number} layer
+ * @param {number} head
  */
 export function editedCells({ trace, state }, layer, head, stage = "pattern") {
   const found = trace.array(`blocks.${layer}.${state.focus}.edited`);
   if (!found) return undefined;
-  if (!made.has(found.data)) made.set(found.data, new Map());
-  const kept = made.get(found.data);
+  /** @type {Uint8Array} */
+  const stages = found.data;
+  const kept = made.get(stages) ?? new Map();
+  made.set(stages, kept);
   const name = `${head} ${stage}`;
   if (!kept.has(name)) {
     const [, rows, cols] = found.shape;
     const last = STAGES.indexOf(stage) + 1;
-    const data = found.data.subarray(head * rows * cols, (head + 1) * rows * cols).map((one) => one > 0 && one <= last);
+    const part = stages.subarray(head * rows * cols, (head + 1) * rows * cols);
+    const data = part.map((stage) => Number(stage > 0 && stage <= last));
     kept.set(name, data.some(Boolean) ? { data, offset: 0, stride: cols, rows, cols } : undefined);
   }
   return kept.get(name);
 }
 
-/** The word of a legend: `shape` is "cells" for a dashed border, "line" for a dashed line, "head" for the corner of a thumbnail. */
+/**
+ * The word of a legend: `shape` is "cells" for a dashed border, "line" for a dashed line, "head" for the corner of a thumbnail.
+ * @param {"cells" | "line" | "head"} shape
+ */
 export function editedSign(shape, text = "edited") {
   const element = make("span", "edited-sign");
   element.append(make("span", `edited-${shape}`), text);

@@ -7,12 +7,28 @@ import { counted, percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
 import { inside } from "../core/place.js";
 
+/**
+ * @typedef {{ name: (string | Node)[], note: string, role: string, values: Cells, tall: number, faint?: boolean, numbered?: boolean, result?: string[] }} Strip
+ * @typedef {Strip & { ends: [low: number, high: number] }} Scaled a strip, with from where to where bars could reach
+ * @typedef {{ label: number, width: number, tail: number }} Columns CSS pixels
+ * @typedef {Columns & { strips: Scaled[], order: number[] }} Strips
+ * @typedef {{ name: HTMLElement, canvas: HTMLCanvasElement, result: HTMLElement }} Kept elements of a strip
+ * @typedef {{ pieces: string[], special: ArrayLike<unknown>, sums: number[], most: number, weights: ArrayLike<number>, allowed: ArrayLike<number> }} Sums of keys
+ * @typedef {Columns & Sums & { block: Block, max: number, pitch: number }} Keys
+ * @typedef {{ name: HTMLButtonElement, piece: HTMLElement, sum: HTMLElement, bar: HTMLElement, value: Text, weight: Text, shown?: string }} Row
+ * @typedef {{ chosen: number | null, hovered: number | null }} Marked rows that have the class
+ * @typedef {(...said: [event: "hover", where: { row: number, col: number | null } | null] | [event: "pick", where: { row: number }]) => unknown} Emit
+ */
+
 const FITS = 34; // CSS pixels of a component that its number fits under
 const INDEXED = 15; // and its index
 const WRITTEN = 15; // the height of a line of numbers
 const COLOURS = ["negative", "hairline", "ink", "soft", "mono"];
 
-/** A number in five characters at most; the whole of it stands in the bubble. */
+/**
+ * A number in five characters at most; the whole of it stands in the bubble.
+ * @param {number} x
+ */
 export function short(x) {
   const size = Math.abs(x);
   const text =
@@ -28,13 +44,16 @@ export function short(x) {
  * Shows strips in `root`; `hover(place | null)` hears which component is under the pointer, counted as drawn.
  * update(data): {strips: [{name, note, role, values, ends, tall, faint?, numbered?, result?}], order, label, width, tail}: `order` are the
  * components from left to right, `label`, `width` and `tail` the three columns in CSS pixels, `ends` from where to where bars could reach, `result` what stands at the right.
+ * @param {HTMLElement} root
+ * @param {(place: number | null) => void} hover
  */
 export function mountComponents(root, hover) {
   const light = make("div", "component-lit");
   const rows = make("div", "components");
   root.append(rows, light);
-  /** @type {{ label: number, width: number, order: number[] } | null} */
+  /** @type {Strips | null} */
   let shown = null;
+  /** @type {Kept[]} */
   let kept = []; // the elements of each strip
   rows.addEventListener("pointermove", (event) => {
     if (!shown) return;
@@ -44,6 +63,7 @@ export function mountComponents(root, hover) {
   });
   rows.addEventListener("pointerleave", () => hover(null));
   return {
+    /** @param {Strips} data */
     update(data) {
       shown = data;
       const roles = [...new Set(data.strips.map(({ role }) => role)), ...COLOURS];
@@ -55,6 +75,7 @@ export function mountComponents(root, hover) {
       }
       data.strips.forEach((strip, i) => fill(kept[i], colours, strip, data));
     },
+    /** @param {number | null} place */
     mark(place) {
       light.hidden = place === null || !shown;
       if (place === null || !shown) return;
@@ -65,12 +86,19 @@ export function mountComponents(root, hover) {
   };
 }
 
+/** @returns {Kept} */
 function empty() {
   const canvas = make("canvas");
   canvas.setAttribute("role", "img");
   return { name: make("div", "component-name"), canvas, result: make("div", "component-result") };
 }
 
+/**
+ * @param {Kept} kept
+ * @param {Record<string, string>} colours
+ * @param {Scaled} strip
+ * @param {{ order: number[], width: number }} data
+ */
 function fill({ name, canvas, result }, colours, strip, { order, width }) {
   const title = make("span", `role-${strip.role}`);
   title.append(...strip.name);
@@ -81,6 +109,13 @@ function fill({ name, canvas, result }, colours, strip, { order, width }) {
   result.replaceChildren(...(strip.result ?? []));
 }
 
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {Record<string, string>} colours
+ * @param {Scaled} strip
+ * @param {number[]} order
+ * @param {number} width
+ */
 function draw(canvas, colours, { role, values, ends: [low, high], tall, numbered }, order, width) {
   const wide = width / order.length;
   const written = wide >= FITS ? WRITTEN : 0;
@@ -110,19 +145,29 @@ function draw(canvas, colours, { role, values, ends: [low, high], tall, numbered
   });
 }
 
-/** Whether the components stand in their own order, so that every eighth index says where the others are. */
+/**
+ * Whether the components stand in their own order, so that every eighth index says where the others are.
+ * @param {number[]} order
+ */
 function isEven(order) {
   return order.every((i, place) => i === place);
 }
 
-/** From where to where the bars of a vector reach; 0 is always between. */
+/**
+ * From where to where the bars of a vector reach; 0 is always between.
+ * @param {Iterable<number>} values
+ * @returns {[low: number, high: number]}
+ */
 export function ends(values) {
   let [low, high] = [0, 0];
   for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
   return [low, high];
 }
 
-/** What the height of a strip means. */
+/**
+ * What the height of a strip means.
+ * @param {Iterable<number>} values
+ */
 export function scaleNote(values) {
   const [low, high] = ends(values);
   return `${short(low)} to ${short(high)}`;
@@ -134,6 +179,8 @@ export function scaleNote(values) {
  * Shows the rows in `root`; emits "hover" {row, col} | null and "pick" {row}.
  * update(data): {block, max, pieces, special, sums, most, weights, allowed, label, width, tail, pitch, narrow}: `block` is key component (cells.js),
  * whose ramp ends at `max`, `sums` q·k a key, whose bars are full at `most`, `weights` the stored pattern, `allowed` the mask. `mark({key, hovered, place})` frames the chosen key and lights the pointed one and a component.
+ * @param {HTMLElement} root
+ * @param {Emit} emit
  */
 export function mountKeys(root, emit) {
   const names = make("div", "keys-names");
@@ -143,19 +190,23 @@ export function mountKeys(root, emit) {
   const band = make("div", "keys-band");
   body.append(names, canvas, sums, band);
   root.append(body);
-  /** @type {{ pitch: number } | null} */
+  /** @type {Keys | null} */
   let shown = null;
   /** @type {ReturnType<typeof mountCells> | undefined} */
   let cells;
+  /** @type {Row[]} */
   let rows = [];
-  const marked = { chosen: null, hovered: null }; // rows that have the class
+  /** @type {Marked} */
+  const marked = { chosen: null, hovered: null };
   const seen = { top: 0, tall: 0 }; // of the box that scrolls: asking it would lay everything out
   root.addEventListener("scroll", () => (seen.top = root.scrollTop), { passive: true });
+  /** @type {number | null} */
   let awaited = null; // a key to be revealed once there is a height
   new ResizeObserver(() => {
     Object.assign(seen, { tall: root.clientHeight, top: root.scrollTop });
     if (awaited !== null && seen.tall) reveal(awaited);
   }).observe(root);
+  /** @param {number} key */
   const reveal = (key) => {
     awaited = seen.tall ? null : key;
     if (!seen.tall || !shown) return;
@@ -163,8 +214,10 @@ export function mountKeys(root, emit) {
     if (from < seen.top) root.scrollTop = seen.top = from;
     else if (to > seen.top + seen.tall) root.scrollTop = seen.top = to - seen.tall;
   };
-  const rowOf = (event) => rows.findIndex(({ name, sum }) => name.contains(event.target) || sum.contains(event.target));
-  for (const side of [names, sums]) {
+  /** @param {Event} event */
+  const rowOf = ({ target }) =>
+    rows.findIndex(({ name, sum }) => target instanceof Node && (name.contains(target) || sum.contains(target)));
+  for (const side of /** @type {HTMLElement[]} */ ([names, sums])) {
     side.addEventListener("click", (event) => rowOf(event) >= 0 && emit("pick", { row: rowOf(event) }));
     side.addEventListener(
       "pointermove",
@@ -172,7 +225,7 @@ export function mountKeys(root, emit) {
     );
     side.addEventListener("pointerleave", () => emit("hover", null));
   }
-  names.addEventListener("keydown", (event) => {
+  names.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!by) return;
     event.preventDefault();
@@ -182,6 +235,7 @@ export function mountKeys(root, emit) {
     rows[row].name.focus();
   });
   return {
+    /** @param {Keys} data */
     update(data) {
       shown = data;
       body.style.setProperty("--pitch", `${data.pitch}px`);
@@ -197,7 +251,7 @@ export function mountKeys(root, emit) {
       const drawn = {
         block,
         role: "attention",
-        scale: /** @type {Scale} */ ("signed"),
+        scale: /** @type {const} */ ("signed"),
         max: data.max,
         width,
         pitch,
@@ -207,6 +261,7 @@ export function mountKeys(root, emit) {
       if (cells) cells.update(drawn);
       else cells = mountCells(canvas, drawn, emit);
     },
+    /** @param {{ key: number, hovered: number | null, place: number | null }} marks */
     mark({ key, hovered, place }) {
       move(rows, marked, "chosen", key);
       move(rows, marked, "hovered", hovered);
@@ -221,20 +276,25 @@ export function mountKeys(root, emit) {
   };
 }
 
+/**
+ * @param {number} count
+ * @param {HTMLElement} names
+ * @param {HTMLElement} sums
+ * @returns {Row[]}
+ */
 function rowsOf(count, names, sums) {
   const rows = Array.from({ length: count }, () => {
     const name = make("button", "keys-name");
     const piece = make("bdi");
     name.append(piece);
     const sum = make("div", "keys-sum");
-    const [track, bar, value, weight] = [
-      make("span", "keys-track"),
-      make("span", "keys-bar"),
-      make("span", "keys-value", " "),
-      make("span", "keys-weight", " "),
-    ];
+    const [track, bar] = [make("span", "keys-track"), make("span", "keys-bar")];
+    const [value, weight] = [new Text(" "), new Text(" ")];
+    const numbers = [make("span", "keys-value"), make("span", "keys-weight")];
+    numbers[0].append(value);
+    numbers[1].append(weight);
     track.append(bar);
-    sum.append(track, value, weight);
+    sum.append(track, ...numbers);
     return { name, piece, sum, bar, value, weight };
   });
   names.replaceChildren(...rows.map(({ name }) => name));
@@ -242,19 +302,30 @@ function rowsOf(count, names, sums) {
   return rows;
 }
 
-/** Puts the class `kind` on the name and the sum of row `at`, and takes it from the row that had it. */
+/**
+ * Puts the class `kind` on the name and the sum of row `at`, and takes it from the row that had it.
+ * @param {Row[]} rows
+ * @param {Marked} marked
+ * @param {keyof Marked} kind
+ * @param {number | null} at
+ */
 function move(rows, marked, kind, at) {
   if (marked[kind] === at) return;
-  for (const [row, on] of [
-    [rows[marked[kind]], false],
-    [rows[at], true],
-  ]) {
+  for (const [i, on] of /** @type {[number | null, boolean][]} */ ([
+    [marked[kind], false],
+    [at, true],
+  ])) {
+    const row = i === null ? undefined : rows[i];
     if (row) for (const element of [row.name, row.sum]) element.classList.toggle(kind, on);
   }
   marked[kind] = at;
 }
 
-/** Writes the rows; what already stands there stays. */
+/**
+ * Writes the rows; what already stands there stays.
+ * @param {Row[]} rows
+ * @param {Sums} data
+ */
 function fillRows(rows, { pieces, special, sums, most, weights, allowed }) {
   rows.forEach((row, i) => {
     const { name, piece, sum, bar, value, weight } = row;
@@ -267,7 +338,7 @@ function fillRows(rows, { pieces, special, sums, most, weights, allowed }) {
     }
     row.shown = shown;
     bar.style.transform = `scaleX(${Math.abs(sums[i]) / (most || 1)})`;
-    value.firstChild.data = short(sums[i]);
-    weight.firstChild.data = allowed[i] ? percent(weights[i]) : "masked";
+    value.data = short(sums[i]);
+    weight.data = allowed[i] ? percent(weights[i]) : "masked";
   });
 }

@@ -4,6 +4,12 @@ import { at } from "../components/cells.js";
 import { percent } from "../core/format.js";
 import { colour, curve } from "../core/palette.js";
 
+/**
+ * @typedef {import("./attention.js").Pattern} Pattern of a head
+ * @typedef {{ head: number, query: number, key: number, weight: number }} Curve
+ * @typedef {{ query: number, key?: undefined } | { key: number, query?: undefined }} Alone one token, as a query or as a key
+ */
+
 const MOST = 4000; // curves drawn at once; beyond, the strongest ones
 const BINS = 2048; // in which weights are sorted coarsely, by their square roots
 const FULL = { most: 7, share: 0.4, least: 3 }; // of a weight of 1: CSS pixels, of which it takes this share of a row at most
@@ -21,9 +27,9 @@ const PHONE = 54; // of all the squares, or of the number alone
  * patterns = [{block, max}], one a head; `least` the smallest weight drawn; `only` = {query} | {key} | null keeps the curves of one
  * token. Gives {head, query, key, weight: arrays of `count`, count, left, leftShare, cut}: `left` curves with a weight above
  * 0 are not drawn, which hold `leftShare` of all the weight; `cut` is the smallest weight drawn where there were too many, else null.
- * @param {{ block: any, max: number }[]} patterns
+ * @param {Pattern[]} patterns
  * @param {number} least
- * @param {{ query?: number, key?: number } | null} [only]
+ * @param {Alone | null} [only]
  */
 export function choose(patterns, least, only = null) {
   const bins = new Uint32Array(BINS);
@@ -34,6 +40,7 @@ export function choose(patterns, least, only = null) {
     if (weight >= least) bins[bin(weight)]++;
   });
   const floor = lowest(bins);
+  /** @type {Curve[]} */
   const found = [];
   each(
     patterns,
@@ -51,6 +58,11 @@ export function choose(patterns, least, only = null) {
   };
 }
 
+/**
+ * @param {Pattern[]} patterns
+ * @param {Alone | null} only
+ * @param {(weight: number, head: number, query: number, key: number) => void} visit
+ */
 function each(patterns, only, visit) {
   patterns.forEach(({ block, max }, head) => {
     const [first, last] = only?.query !== undefined ? [only.query, only.query + 1] : [0, block.rows];
@@ -64,11 +76,15 @@ function each(patterns, only, visit) {
   });
 }
 
+/** @param {number} weight */
 function bin(weight) {
   return Math.min(BINS - 1, Math.floor(Math.sqrt(weight) * BINS));
 }
 
-/** The lowest bin of which all weights are drawn; 0 where they all can be. */
+/**
+ * The lowest bin of which all weights are drawn; 0 where they all can be.
+ * @param {Uint32Array} bins
+ */
 function lowest(bins) {
   let count = 0;
   for (let i = BINS - 1; i >= 0; i--) {
@@ -82,9 +98,9 @@ function lowest(bins) {
  * Strokes curves from x = `left` to x = `right` into `context`. `hues` are CSS colours, one a head; several heads are drawn
  * side by side within a row. `edited(curve)` says which ones an edit put there: they are dashed, and of one head in the colour `dashed`. `alone` says that they are one token's. `top` is how far the rows are scrolled, `tall` the height that is seen, CSS pixels.
  * @param {CanvasRenderingContext2D} context
- * @param {{ head: number, query: number, key: number, weight: number }[]} curves
+ * @param {Curve[]} curves
  * @param {{ hues: string[], pitch: number, left: number, right: number, top: number, tall: number, alone: boolean,
- *   edited?: (curve: { head: number, query: number, key: number }) => boolean, dashed?: string }} seen
+ *   edited?: (curve: Curve) => boolean, dashed?: string }} seen
  */
 export function stroke(context, curves, { hues, pitch, left, right, top, tall, alone, edited, dashed }) {
   const full = Math.max(FULL.least, Math.min(FULL.most, pitch * FULL.share, (pitch - 2) / hues.length));
@@ -111,13 +127,22 @@ export function stroke(context, curves, { hues, pitch, left, right, top, tall, a
   context.globalAlpha = 1;
 }
 
-/** How wide the squares of `count` heads are, CSS pixels. */
+/**
+ * How wide the squares of `count` heads are, CSS pixels.
+ * @param {number} count
+ * @param {boolean} narrow
+ */
 export function widthFor(count, narrow) {
   if (narrow) return PHONE;
   return count === 1 ? SIZE + ASIDE + NUMBER : count * (SIZE + BETWEEN) + ASIDE + 4;
 }
 
-/** Which head's square is at `x`, counted from the edge of the squares next to the tokens; null between and behind them. */
+/**
+ * Which head's square is at `x`, counted from the edge of the squares next to the tokens; null between and behind them.
+ * @param {number} x
+ * @param {number} count
+ * @param {boolean} narrow
+ */
 export function headAt(x, count, narrow) {
   const i = Math.floor((x - ASIDE) / (size(count, narrow) + BETWEEN));
   return i >= 0 && i < count ? i : null;
@@ -126,9 +151,15 @@ export function headAt(x, count, narrow) {
 /**
  * Draws the squares of `only` ({query}: beside the keys, at the right; {key}: beside the queries, at the left) for `patterns`, one a
  * head. `squares` is the room at either edge of `width`, `top` how far the rows are scrolled, `tall` what is seen of them.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Element} root
+ * @param {Pattern[]} patterns
+ * @param {Alone} only
+ * @param {{ hues: string[], pitch: number, width: number, squares: number, top: number, tall: number, narrow: boolean }} seen
  */
 export function drawSquares(context, root, patterns, only, { hues, pitch, width, squares, top, tall, narrow }) {
-  const reads = only.query !== undefined;
+  const { query, key } = only;
+  const reads = query !== undefined;
   const count = reads ? patterns[0].block.cols : patterns[0].block.rows;
   const side = Math.min(size(patterns.length, narrow), pitch - 3);
   const [zero, ink, soft, mono] = ["zero", "ink", "soft", "mono"].map((name) => colour(root, name));
@@ -140,7 +171,7 @@ export function drawSquares(context, root, patterns, only, { hues, pitch, width,
   for (let row = Math.floor(top / pitch); row < Math.min(count, (top + tall) / pitch); row++) {
     const y = (row + 0.5) * pitch - top;
     patterns.forEach(({ block, max }, head) => {
-      const weight = (reads ? at(block, only.query, row) : at(block, row, only.key)) / max;
+      const weight = (query !== undefined ? at(block, query, row) : at(block, row, key)) / max;
       if (!(number && narrow))
         square(context, start + head * step, y - side / 2, side, { zero, hue: hues[head], weight });
       if (!number) return;
@@ -155,6 +186,13 @@ export function drawSquares(context, root, patterns, only, { hues, pitch, width,
   }
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x
+ * @param {number} y
+ * @param {number} side
+ * @param {{ zero: string, hue: string, weight: number }} look
+ */
 function square(context, x, y, side, { zero, hue, weight }) {
   context.fillStyle = zero;
   context.fillRect(x, y, side, side);
@@ -164,6 +202,10 @@ function square(context, x, y, side, { zero, hue, weight }) {
   context.globalAlpha = 1;
 }
 
+/**
+ * @param {number} count
+ * @param {boolean} narrow
+ */
 function size(count, narrow) {
   return narrow ? Math.max(3, Math.min(9, Math.floor((PHONE - ASIDE) / count) - BETWEEN)) : SIZE;
 }

@@ -8,11 +8,25 @@ import { percent } from "../core/format.js";
 import { colourOf, nameOf } from "../core/turns.js";
 import { aim, whyLink } from "../core/why.js";
 
+/**
+ * @typedef {import("./attention.js").Page} Page
+ * @typedef {import("./source.js").Row} Row
+ * @typedef {import("./source.js").Column} Column
+ * @typedef {ReturnType<typeof measures>[number]} Score
+ * @typedef {import("../core/store.js").Query<"sink"> | import("../core/store.js").Query<"column">} Query
+ * @typedef {Partial<import("../core/store.js").Answers["column"]> & { sentence?: string }} Answer
+ * @typedef {{ run: string, where: string, name: string, query: Query }} Question
+ */
+
 const BRIGHT = 1.5; // times what an even row would give, as engine/analysis/sinks.py has it
 const NAMED = { least: 84, most: 148 }; // CSS pixels of a token beside its bar
 const PATIENCE = 250; // ms that a column is looked at before the server is asked about it
 const AROUND = 12; // tokens before and behind
 
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ */
 export function mount(root, page) {
   const parts = {
     row: rowPart(page),
@@ -30,7 +44,7 @@ export function mount(root, page) {
         Math.max(NAMED.least, Math.ceil(tiled ? 0 : widest([...page.trace.pieces, ...page.keys]))),
       );
       root.style.setProperty("--named", `${named}px`);
-      for (const name of ["row", "column"]) parts[name].element.classList.toggle("long-row", tiled);
+      for (const { element } of [parts.row, parts.column]) element.classList.toggle("long-row", tiled);
       parts.words.element.hidden = !tiled;
       for (const { show } of Object.values(parts)) show();
     },
@@ -42,7 +56,10 @@ export function mount(root, page) {
   };
 }
 
-/** The keys that a row gives most, as bars, and the sum of all others; of a text that is here whole it follows the pointer. */
+/**
+ * The keys that a row gives most, as bars, and the sum of all others; of a text that is here whole it follows the pointer.
+ * @param {Page} page
+ */
 function rowPart(page) {
   const element = section("", "");
   const cell = make("p", "long-cell");
@@ -67,8 +84,10 @@ function rowPart(page) {
     const { key, weight, exact } = found;
     const most = weight[0] || 1;
     const focused = list.getRootNode().activeElement?.dataset?.key;
-    const lines = Array.from(key, (i, n) => [i, weight[n]]).filter(([, share]) => share > 0);
-    list.replaceChildren(...lines.map(([i, share]) => weightLine(page, { query, key: i }, "key", share, most, exact)));
+    const lines = Array.from(key, (i, n) => ({ i, share: weight[n] })).filter(({ share }) => share > 0);
+    list.replaceChildren(
+      ...lines.map(({ i, share }) => weightLine(page, { query, key: i }, "key", share, most, exact)),
+    );
     if (found.others > 0) list.append(restLine(found.others, written(found.rest, exact)));
     if (focused) list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     note.hidden = lines.length > 0;
@@ -79,15 +98,29 @@ function rowPart(page) {
   return { element, show };
 }
 
-/** A token as a heading names it: of a long text with its position. */
+/**
+ * A token as a heading names it: of a long text with its position.
+ * @param {Page} page
+ * @param {number} i
+ * @param {string} piece
+ */
 function place(page, i, piece) {
   const name = make("bdi", "", called(page.trace, piece));
   return page.source.tiled ? [`${i} `, name] : [name];
 }
 
-/** The chosen cell of a long text, which its map may show as a point: both ends, the weight, and what that moves. */
+/**
+ * The chosen cell of a long text, which its map may show as a point: both ends, the weight, and what that moves.
+ * @param {Page} page
+ * @param {Row} row
+ */
 function spelled({ trace, keys, state, map }, { weights }) {
   const { query, key } = state;
+  /**
+   * @param {string} role
+   * @param {string} piece
+   * @param {number} i
+   */
   const end = (role, piece, i) => {
     const named = make("span", `role-${role}`);
     named.append(make("bdi", "", piece), ` ${i}`);
@@ -105,11 +138,20 @@ function spelled({ trace, keys, state, map }, { weights }) {
   ];
 }
 
-/** One weight with the token at its end `as`: the key, or the query that reads it. */
+/**
+ * One weight with the token at its end `as`: the key, or the query that reads it.
+ * @param {Page} page
+ * @param {{ query: number, key: number }} cell
+ * @param {"key" | "query"} as
+ * @param {number} weight
+ * @param {number} most
+ * @param {boolean} exact
+ */
 function weightLine(page, { query, key }, as, weight, most, exact) {
   const { trace, keys, state, source } = page;
   const button = make("button", "weight");
-  const [i, piece] = as === "key" ? [key, keys[key]] : [query, trace.pieces[query]];
+  const i = as === "key" ? key : query;
+  const piece = (as === "key" ? keys : trace.pieces)[i];
   const name = make("bdi", "", piece);
   name.title = piece;
   button.dataset[as] = i;
@@ -125,13 +167,17 @@ function weightLine(page, { query, key }, as, weight, most, exact) {
   return button;
 }
 
-/** How many others there are, and of a row their sum, without a bar: those above are drawn to the scale of single weights. */
+/**
+ * How many others there are, and of a row their sum, without a bar: those above are drawn to the scale of single weights.
+ * @param {number} others
+ */
 function restLine(others, sum = "") {
   const line = make("div", "weight rest");
   line.append(make("span", "", `${others.toLocaleString("en")} more`), make("span"), make("span", "share", sum));
   return line;
 }
 
+/** @param {number} share */
 function bar(share) {
   const track = make("span");
   const element = make("span", "bar");
@@ -140,7 +186,11 @@ function bar(share) {
   return track;
 }
 
-/** A weight that is known in steps of 1/255 only, until its layer is here, says so. */
+/**
+ * A weight that is known in steps of 1/255 only, until its layer is here, says so.
+ * @param {number} weight
+ * @param {boolean} exact
+ */
 function written(weight, exact) {
   return exact ? percent(weight) : `≈ ${(100 * weight).toFixed(0)}\u00a0%`;
 }
@@ -149,6 +199,7 @@ function written(weight, exact) {
  * What looks at the chosen column, and what was measured of it: the server's sentence, asked for once a column that was picked is
  * looked at for a while. Another head asks nothing by itself: there a button does, and always where the server has to read the column
  * first, of a long text. Only a column that is bright is asked why.
+ * @param {Page} page
  */
 function columnPart(page) {
   const element = section("", "");
@@ -158,48 +209,52 @@ function columnPart(page) {
   const list = make("div", "weights");
   const bright = make("p", "how-bright");
   element.append(list, bright, why, button);
+  /** @type {Map<string, Answer>} */
   const kept = new Map(); // of this run: name of a question -> its answer, {sentence}
   let timer = 0;
-  /** @type {Record<string, any>} */
-  let shown = {};
+  /** @type {Question | null} */
+  let shown = null;
+  /** @param {Answer | null | undefined} answer */
   const say = (answer) => {
     why.textContent = answer?.sentence ?? "";
     why.hidden = answer === null;
     button.hidden = answer !== null;
     bright.hidden = Boolean(answer?.sentence) || !bright.textContent; // the sentence says it too
   };
-  /** @param {Record<string, any>} question */
+  /** @param {Question} question */
   const ask = async ({ name, query }) => {
+    /** @type {Answer} */
     const answer = await page.request(query).catch((error) => ({ sentence: error.message }));
     kept.set(name, answer);
-    if (shown.name !== name) return;
+    if (shown?.name !== name) return;
     say(answer);
     show();
   };
-  button.addEventListener("click", () => ask(shown));
+  button.addEventListener("click", () => shown && ask(shown));
   const show = () => {
     const { side, focus, layer, head, key } = page.state;
     const { source, trace } = page;
     const query = source.about(key);
     const next = { run: trace.trace, where: [side, focus, layer, head].join(), name: JSON.stringify(query), query };
-    if (next.run !== shown.run) kept.clear();
+    if (next.run !== shown?.run) kept.clear();
     const answer = kept.get(next.name);
-    const found = source.column(key) ?? (answer?.arrays && source.columnIn(answer)) ?? { weights: [], best: [] };
+    const found = columnOf(source, key, answer);
+    const { mean = NaN, even = NaN, count = 0 } = found;
     const name = place(page, key, page.keys[key]);
     element.firstChild.replaceChildren(
-      ...(found.mean >= BRIGHT * found.even ? ["Why is column ", ...name, " bright?"] : ["What looks at ", ...name]),
+      ...(mean >= BRIGHT * even ? ["Why is column ", ...name, " bright?"] : ["What looks at ", ...name]),
     );
-    bright.textContent = found.count
-      ? `mean ${written(found.mean, found.exact)}, an even row would give ${written(found.even, true)}`
+    bright.textContent = count
+      ? `mean ${written(mean, found.exact)}, an even row would give ${written(even, true)}`
       : "";
     const most = found.weights[found.best[0]] || 1;
     list.replaceChildren(
       ...found.best.map((row) => weightLine(page, { query: row, key }, "query", found.weights[row], most, found.exact)),
     );
-    if (found.count > found.best.length) list.append(restLine(found.count - found.best.length));
+    if (count > found.best.length) list.append(restLine(count - found.best.length));
     button.textContent = source.tiled ? "say how much, and why" : "say more, for this head";
-    if (next.run === shown.run && next.name === shown.name) return;
-    const waits = source.tiled || (next.run === shown.run && next.where !== shown.where); // for the button
+    if (next.run === shown?.run && next.name === shown.name) return;
+    const waits = source.tiled || (next.run === shown?.run && next.where !== shown.where); // for the button
     shown = next;
     clearTimeout(timer);
     say(answer ?? (waits ? null : undefined));
@@ -208,7 +263,24 @@ function columnPart(page) {
   return { element, show, stop: () => clearTimeout(timer) };
 }
 
-/** The head's scores with what they mean and their rank among all heads; a click measures all heads by one. */
+/**
+ * A column that is here, or that an answer brought; else an empty one.
+ * @param {Page["source"]} source
+ * @param {number} key
+ * @param {Answer | undefined} answer
+ * @returns {Column}
+ */
+function columnOf(source, key, answer) {
+  const here = source.column(key);
+  if (here) return here;
+  if (source.tiled && answer?.arrays) return source.columnIn({ arrays: answer.arrays });
+  return { weights: [], best: [], exact: true };
+}
+
+/**
+ * The head's scores with what they mean and their rank among all heads; a click measures all heads by one.
+ * @param {Page} page
+ */
 function headPart(page) {
   const element = section("", "");
   const heading = make("div", "score-heading");
@@ -217,6 +289,7 @@ function headPart(page) {
   const definition = make("p", "definition");
   definition.id = "attention-definition";
   element.append(heading, list, definition);
+  /** @param {Score | undefined} score */
   const explain = (score) => {
     definition.textContent = score ? `${score.title}: ${score.definition} ${score.source}` : "";
   };
@@ -233,6 +306,11 @@ function headPart(page) {
   return { element, show };
 }
 
+/**
+ * @param {Page} page
+ * @param {Score} score
+ * @param {(score: Score) => void} explain
+ */
 function scoreLine(page, score, explain) {
   const { state, trace } = page;
   const button = make("button", "score");
@@ -261,7 +339,10 @@ function scoreLine(page, score, explain) {
   return button;
 }
 
-/** How much of this head's attention goes from each role's tokens to each role's: the mean of their rows, summed over the keys. */
+/**
+ * How much of this head's attention goes from each role's tokens to each role's: the mean of their rows, summed over the keys.
+ * @param {Page} page
+ */
 function rolesPart(page) {
   const element = section("From role to role", "of who looks, at the left, the mean");
   const table = make("table", "by-role");
@@ -286,7 +367,13 @@ function rolesPart(page) {
   return { element, show };
 }
 
-/** Weights of the rows of `role`'s tokens, summed over the keys of each of `to`: their mean. */
+/**
+ * Weights of the rows of `role`'s tokens, summed over the keys of each of `to`: their mean.
+ * @param {Block} block
+ * @param {string[]} roles
+ * @param {string} role
+ * @param {string[]} to
+ */
 export function attendedShares(block, roles, role, to) {
   const rows = range(0, block.rows).filter((row) => roles[row] === role);
   return to.map((other) => {
@@ -295,19 +382,27 @@ export function attendedShares(block, roles, role, to) {
   });
 }
 
+/**
+ * @param {"td" | "th"} tag
+ * @param {string} role
+ */
 function named(tag, role) {
   const element = make(tag, "", nameOf(role));
   element.style.setProperty("--of-role", colourOf(role));
   return element;
 }
 
+/** @param {number} share */
 function shareCell(share) {
   const cell = make("td", "", percent(share));
   cell.style.setProperty("--share", `${Math.round(60 * share)}%`);
   return cell;
 }
 
-/** The words around the row and around the key, tinted by what the row gives them. */
+/**
+ * The words around the row and around the key, tinted by what the row gives them.
+ * @param {Page} page
+ */
 function wordsPart(page) {
   const element = section("In the text");
   element.className = "long-words";
@@ -321,6 +416,7 @@ function wordsPart(page) {
     const found = page.row();
     const weights = found?.weights;
     const most = found?.weight[0] || 1;
+    /** @param {number} i */
     const tint = (i) => (weights ? Math.round(55 * Math.sqrt(weights[i] / most)) : 0);
     const near = !crosses && Math.abs(query - key) <= AROUND;
     reader.replaceChildren(
@@ -338,6 +434,11 @@ function wordsPart(page) {
   return { element, show };
 }
 
+/**
+ * @param {string[]} pieces
+ * @param {number} at
+ * @param {(i: number) => [role: string, tint: number]} look
+ */
 function around(pieces, at, look) {
   const [from, to] = [Math.max(0, at - AROUND), Math.min(pieces.length, at + AROUND + 1)];
   const parts = [make("span", "place", `${from} `)];

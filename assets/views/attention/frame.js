@@ -5,9 +5,12 @@ import { bubble } from "../components/bubble.js";
 import { make } from "../core/dom.js";
 import { byArrows } from "../components/tablist.js";
 
+/** @typedef {import("./attention.js").Page} Page */
+
 /**
  * Builds the frame in `page.element`: {heads, room, details, live, show(), tip(title, value), notice(sentence)}.
  * `show` brings title, chips and tabs up to the page's state.
+ * @param {Page} page
  */
 export function frame(page) {
   const notice = make("p", "notice");
@@ -27,6 +30,7 @@ export function frame(page) {
   work.append(room, details);
   right.append(top, tabs.element, work);
   page.element.replaceChildren(notice, left, right, pointed.element, live);
+  /** @param {string} sentence */
   const say = (sentence) => {
     notice.textContent = sentence;
     notice.hidden = !sentence;
@@ -40,24 +44,39 @@ export function frame(page) {
   return { heads: left, room, details, live, show, tip: pointed.show, notice: say };
 }
 
-/** The tabs that make sense of what is looked at: an alignment is one of two texts. */
+/**
+ * The tabs that make sense of what is looked at: an alignment is one of two texts.
+ * @param {Page} page
+ */
 export function viewsOf(page) {
   return VIEWS.filter(([name]) => name !== "alignment" || page.state.focus === "cross_attn");
 }
 
+/** @param {Page} page */
 function titleLine(page) {
   const element = make("h2", "title");
-  const step = (name, by) => (state) => ({
-    [name]: (state[name] + by + page.trace.model[`${name}s`]) % page.trace.model[`${name}s`],
-  });
+  /**
+   * @param {"layer" | "head"} name
+   * @param {number} by
+   */
+  const step = (name, by) => () => {
+    const count = page.trace.model[/** @type {const} */ (`${name}s`)];
+    return { [name]: (page.state[name] + by + count) % count };
+  };
+  /**
+   * @param {string} label
+   * @param {string} text
+   * @param {() => Partial<Record<"layer" | "head", number>>} move
+   */
   const turn = (label, text, move) => {
     const button = make("button", "turn", text);
     button.setAttribute("aria-label", label);
     button.title = label;
-    button.addEventListener("click", () => page.go(move(page.state)));
+    button.addEventListener("click", () => page.go(move()));
     return button;
   };
   const [block, head] = [make("span", "where"), make("span", "where")];
+  /** @param {Node[]} parts */
   const group = (...parts) => {
     const one = make("span", "turns");
     one.append(...parts);
@@ -79,7 +98,11 @@ function titleLine(page) {
   return { element, show };
 }
 
-/** One chip for each attention of a model that has several. */
+/**
+ * One chip for each attention of a model that has several.
+ * @param {HTMLElement} chips
+ * @param {Page} page
+ */
 function showChips(chips, page) {
   const options = page.trace.sides.flatMap((side) => {
     const crosses = page.data.lanes[side].model.crosses;
@@ -101,7 +124,10 @@ function showChips(chips, page) {
   );
 }
 
-/** The tabs: one is in the tab order, arrow keys move among them. */
+/**
+ * The tabs: one is in the tab order, arrow keys move among them.
+ * @param {Page} page
+ */
 function tabLine(page) {
   const element = make("div", "tabs");
   element.setAttribute("role", "tablist");
@@ -130,7 +156,11 @@ function tabLine(page) {
   return { element, show };
 }
 
-/** What is coloured by attention is a text, or a picture. */
+/**
+ * What is coloured by attention is a text, or a picture.
+ * @param {HTMLElement} button
+ * @param {import("../components/picture.js").Grid | null} grid
+ */
 function named(button, grid) {
   const title = grid ? "Picture" : "Text";
   button.textContent = button.dataset.title = title;

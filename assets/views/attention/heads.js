@@ -7,6 +7,15 @@ import { make, range } from "../core/dom.js";
 import { mount as mountGrid } from "../components/headgrid.js";
 import { legend } from "../components/legend.js";
 
+/**
+ * @typedef {import("./attention.js").Page} Page
+ * @typedef {import("./scores.js").Measured} Measured
+ * @typedef {import("./tiled_source.js").Progress} Progress
+ * @typedef {import("./state.js").Pair} Pair
+ * @typedef {import("../components/headgrid.js").Place} Place
+ * @typedef {NonNullable<import("./state.js").State["order"]>} Order
+ */
+
 const BETWEEN = { few: 5, many: 2 }; // CSS pixels between thumbnails
 const MANY = 8; // heads in a row from which on they stand closer
 const EDGE = 4; // around a thumbnail's canvas
@@ -15,6 +24,10 @@ const [LEAST, WIDEST] = [18, 72]; // a thumbnail's canvas
 const SORTED_LEAST = 40; // a sorted thumbnail has its name above it
 const SMALL = 34; // below this captions are set smaller
 
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ */
 export function mount(root, page) {
   const parts = build(root, page);
   let adding = false;
@@ -22,12 +35,15 @@ export function mount(root, page) {
   /** @type {ReturnType<typeof mountGrid> | undefined} */
   let grid;
 
+  /** @type {Record<"head" | "add" | "extend", (where: Place) => unknown>} */
   const heard = {
     head: (where) => (adding ? heard.add(where) : page.go(where)),
     add: ({ layer, head }) => page.go({ heads: toggled(page.state.heads, layer, head) }),
     extend: ({ layer, head }) => {
       const others = page.state.heads.filter(([l, h]) => l !== layer || h !== head);
-      page.go({ heads: [[layer, head], ...others].slice(0, MOST_HEADS) });
+      /** @type {Pair[]} */
+      const heads = [[layer, head], ...others];
+      page.go({ heads: heads.slice(0, MOST_HEADS) });
     },
   };
   parts.add.addEventListener("click", () => {
@@ -39,7 +55,7 @@ export function mount(root, page) {
     update() {
       const { state } = page;
       const score = measured(page, state.score);
-      const waits = score && page.scoring?.(score.key);
+      const waits = score && page.scoring(score.key);
       parts.show(score, adding, waits);
       const order = score && state.order && !waits ? sorted(score, page.trace.model.heads, state.order) : null;
       const key = [page.edition, page.left, score?.key, order && state.order].join();
@@ -60,6 +76,10 @@ export function mount(root, page) {
   return view;
 }
 
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ */
 function build(root, page) {
   const title = make("div", "heads-title");
   const name = make("h3", "", "All heads ");
@@ -79,6 +99,11 @@ function build(root, page) {
     element.querySelector(".legend-text").textContent = "weight, 0 to 1";
     colours.replaceChildren(element, sign);
   };
+  /**
+   * @param {Measured | null} score
+   * @param {boolean} adding
+   * @param {Progress | null} waits
+   */
   const show = (score, adding, waits) => {
     axes.textContent =
       score && page.state.order && !waits
@@ -93,6 +118,12 @@ function build(root, page) {
   return { grid, add, show, paintLegend };
 }
 
+/**
+ * @param {Page} page
+ * @param {number} layer
+ * @param {number} head
+ * @param {string} role
+ */
 function removal(page, layer, head, role) {
   const button = make("button");
   button.append(make("span", "patch"), `${layer + 1}·${head + 1}`, make("span", "control", " ×"));
@@ -102,14 +133,19 @@ function removal(page, layer, head, role) {
   return button;
 }
 
-/** Which score, in which order, from which value on, and what it means. */
+/**
+ * Which score, in which order, from which value on, and what it means.
+ * @param {Page} page
+ */
 function measureControls(page) {
   const element = make("div");
   const line = make("div", "measure");
   const which = choice("score of the heads", (value) =>
     page.go({ score: value || undefined, threshold: undefined, ...(value ? {} : { order: undefined }) }),
   );
-  const order = choice("order of the heads", (value) => page.go({ order: value || undefined }));
+  const order = choice("order of the heads", (value) =>
+    page.go({ order: value === "largest" || value === "smallest" ? value : undefined }),
+  );
   fill(order, [
     ["", "by block"],
     ["largest", "largest first"],
@@ -135,6 +171,10 @@ function measureControls(page) {
         Number(slider.value) === 0 ? undefined : Number((low + ((high - low) * slider.value) / 100).toPrecision(4)),
     });
   });
+  /**
+   * @param {Measured | null} next
+   * @param {Progress | null} waits
+   */
   const show = (next, waits) => {
     score = next;
     progress.show(waits);
@@ -143,7 +183,7 @@ function measureControls(page) {
       ["", "score of each head …"],
       ...measures(page)
         .filter(({ values }) => values)
-        .map(({ key, title }) => [key, title]),
+        .map(({ key, title }) => /** @type {[string, string]} */ ([key, title])),
     ]);
     which.value = score?.key ?? "";
     order.value = score ? (page.state.order ?? "") : "";
@@ -161,13 +201,17 @@ function measureControls(page) {
   return { element, show };
 }
 
-/** How far a score has come that is asked for layer by layer, and what it does not say yet. */
+/**
+ * How far a score has come that is asked for layer by layer, and what it does not say yet.
+ * @param {Page} page
+ */
 function scoring(page) {
   const element = make("div", "scoring");
   const bar = make("progress");
   bar.setAttribute("aria-label", "how many of the heads are scored");
   const said = make("p");
   element.append(bar, said);
+  /** @param {Progress | null} waits */
   const show = (waits) => {
     element.hidden = !waits;
     if (!waits) return;
@@ -181,6 +225,10 @@ function scoring(page) {
   return { element, show };
 }
 
+/**
+ * @param {string} name
+ * @param {(value: string) => void} change
+ */
 function choice(name, change) {
   const element = make("select");
   element.setAttribute("aria-label", name);
@@ -188,7 +236,11 @@ function choice(name, change) {
   return element;
 }
 
-/** Options of a select, replaced only where they changed: an open list stays open. */
+/**
+ * Options of a select, replaced only where they changed: an open list stays open.
+ * @param {HTMLSelectElement} select
+ * @param {[value: string, text: string][]} options
+ */
 function fill(select, options) {
   const texts = options.flat().join("\n");
   if (select.dataset.options === texts) return;
@@ -196,20 +248,37 @@ function fill(select, options) {
   select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
 }
 
-/** [[layer, head], ...] by value; where it is not defined at the end. */
+/**
+ * [[layer, head], ...] by value; where it is not defined at the end.
+ * @param {Measured} score
+ * @param {number} heads
+ * @param {Order} order
+ * @returns {Pair[]}
+ */
 function sorted({ values }, heads, order) {
   const sign = order === "largest" ? -1 : 1;
+  /** @param {number} i */
   const rest = (i) => (Number.isNaN(values[i]) ? 1 : 0);
   const places = range(0, values.length).sort((a, b) => rest(a) - rest(b) || sign * (values[a] - values[b]) || a - b);
   return places.map((i) => [Math.floor(i / heads), i % heads]);
 }
 
-/** The compared heads with the colours that they have in the lines, [[layer, head, role], ...]; one alone is not compared. */
+/**
+ * The compared heads with the colours that they have in the lines, [[layer, head, role], ...]; one alone is not compared.
+ * @param {Page} page
+ * @returns {[layer: number, head: number, role: string][]}
+ */
 function coloured(page) {
   const heads = compared(page);
   return heads.length < 2 ? [] : roles(page, heads).map((role, i) => [...heads[i], role]);
 }
 
+/**
+ * @param {Page} page
+ * @param {Measured | null} score
+ * @param {Pair[] | null} order
+ * @param {Progress | null} waits
+ */
 function gridData(page, score, order, waits) {
   const { trace, state } = page;
   const { layers, heads } = trace.model;
@@ -221,7 +290,7 @@ function gridData(page, score, order, waits) {
   const side = Math.max(LEAST, Math.min(WIDEST, Math.floor((room + between) / columns) - between - EDGE));
   const caption =
     score &&
-    ((layer, head) => {
+    ((/** @type {number} */ layer, /** @type {number} */ head) => {
       if (waits && layer >= waits.scored) return { text: "…", share: 0, dim: false };
       const value = score.values[layer * heads + head];
       const floor = Math.min(0, score.low);
@@ -237,7 +306,7 @@ function gridData(page, score, order, waits) {
     layers,
     heads,
     side,
-    pattern: (l, h) => page.pattern(l, h),
+    pattern: (/** @type {number} */ l, /** @type {number} */ h) => page.pattern(l, h),
     layer: state.layer,
     head: state.head,
     chosen,
@@ -245,6 +314,6 @@ function gridData(page, score, order, waits) {
     columns,
     caption,
     between,
-    edited: (l, h) => isEdited(page, l, h),
+    edited: (/** @type {number} */ l, /** @type {number} */ h) => isEdited(page, l, h),
   };
 }

@@ -12,18 +12,33 @@ import { rows } from "../core/layout.js";
 import { colour } from "../core/palette.js";
 import { inside } from "../core/place.js";
 
+/**
+ * @typedef {import("./attention.js").Face} Face
+ * @typedef {import("./attention.js").Change} Change
+ * @typedef {import("./curves.js").Alone} Alone
+ * @typedef {import("./state.js").Pair} Pair
+ * @typedef {"query" | "key"} Kind
+ * @typedef {{ hover: (i: number | null) => void, pick: (i: number) => void, release: () => void, across: () => void }} Heard
+ * @typedef {{ kind: Kind, pieces: string[], special: ArrayLike<unknown>, pitch: number, picture: import("../components/picture.js").Pixels | null | undefined,
+ *   grid: import("../components/picture.js").Grid | null }} Tokens
+ */
+
 const LEAST = 0.01; // the smallest weight drawn at first
 const STEPS = 200; // of the slider, in the square root of the weight
 const TOKENS = [56, 150]; // CSS pixels of a column of tokens
 const NAMES = { query: "queries", key: "keys" };
 
-/** The view `Lines` of attention.js. */
+/**
+ * The view `Lines` of attention.js.
+ * @param {HTMLElement} root
+ * @param {Face} page
+ */
 export function mount(root, page) {
   return new Lines(root, page);
 }
 
 class Lines {
-  /** @type {number[][]} the heads, [layer, head] each */
+  /** @type {Pair[]} the heads */
   compared;
   /** @type {string[]} of which colour each is */
   roles;
@@ -35,10 +50,19 @@ class Lines {
   left;
   /** @type {ReturnType<typeof column>} the keys */
   right;
+  /** @type {HTMLCanvasElement | undefined} */
+  canvas;
+  /** @type {number | undefined} where the slider is dragged to */
+  dragged;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {Face} page
+   */
   constructor(root, page) {
     this.root = root;
     this.page = page;
+    /** @type {Alone | null} */
     this.pointed = null;
     this.frame = 0;
     this.edition = -1;
@@ -48,6 +72,7 @@ class Lines {
     this.heads = make("div", "lines-bar lines-heads");
     this.slider = this.least();
     this.names = make("div", "lines-names");
+    /** @type {HTMLElement} */
     this.scroller = make("div", "lines-scroll");
     this.note = make("p", "lines-note");
     this.sign = editedSign("line", "edited: put there by a what-if");
@@ -84,18 +109,23 @@ class Lines {
 
   // --- what is looked at -------------------------------------------------------------------------------------------------
 
-  /** The token that keeps its curves: under the pointer, or the one that was picked; null where all are drawn. */
+  /**
+   * The token that keeps its curves: under the pointer, or the one that was picked; null where all are drawn.
+   * @returns {Alone | null}
+   */
   get only() {
     const { page } = this;
     const { isolated, query, key } = page.state;
     if (this.pointed) return this.pointed;
-    if (page.hover) return page.hover.only === "key" ? { key: page.hover.col } : { query: page.hover.row };
+    const { row = null, col = null, only } = page.hover ?? {};
+    if (only && col !== null) return { key: col };
+    if (row !== null) return { query: row };
     return isolated === "query" ? { query } : isolated === "key" ? { key } : null;
   }
 
   get smallest() {
     const { least } = this.page.state;
-    return Number.isFinite(least) && least >= 0 && least <= 1 ? least : LEAST;
+    return typeof least === "number" && least >= 0 && least <= 1 ? least : LEAST;
   }
 
   patterns() {
@@ -148,26 +178,39 @@ class Lines {
     inner.addEventListener("pointerleave", () => this.page.tip(null));
   }
 
+  /**
+   * @param {Kind} kind
+   * @param {string[]} pieces
+   * @param {boolean[]} special
+   * @returns {Tokens}
+   */
   tokens(kind, pieces, special) {
     const { trace } = this.page;
     const picture = trace.source ? null : trace.arrays.picture;
     return { kind, pieces, special, pitch: this.pitch, picture, grid: trace.grid };
   }
 
-  /** What the tokens of a column do. */
+  /**
+   * What the tokens of a column do.
+   * @param {Kind} kind
+   * @returns {Heard}
+   */
   hears(kind) {
     const { page } = this;
-    const row = (i) => (kind === "query" ? { row: i, col: null } : { row: page.state.query, col: i, only: "key" });
+    /** @param {number} i */
+    const row = (i) => (kind === "query" ? { row: i, col: null } : { row: page.state.query, col: i, only: true });
+    /** @param {number} i */
+    const alone = (i) => (kind === "query" ? { query: i } : { key: i });
     return {
       hover: (i) => {
-        this.pointed = i === null ? null : { [kind]: i };
+        this.pointed = i === null ? null : alone(i);
         if (i !== null) this.fetch();
         page.point(i === null ? null : row(i));
       },
       pick: (i) => {
         const again = page.state.isolated === kind && page.state[kind] === i;
         page.go({ [kind]: i, isolated: again ? undefined : kind });
-        if (!again) page.tell(this.spoken({ [kind]: i }));
+        if (!again) page.tell(this.spoken(alone(i)));
       },
       release: () => page.go({ isolated: undefined }),
       across: () =>
@@ -204,7 +247,7 @@ class Lines {
   }
 
   /**
-   * @param {number[]} which
+   * @param {Pair} which
    * @param {string} role
    * @param {boolean} several
    */
@@ -235,16 +278,20 @@ class Lines {
     const { page } = this;
     const { layer, head } = page.state;
     const { heads } = page.trace.model;
+    /**
+     * @param {string} text
+     * @param {Change} change
+     */
     const button = (text, change) => {
       const element = make("button", "lines-more", text);
       element.addEventListener("click", () => page.go(change));
       return element;
     };
+    /** @type {Pair[]} */
+    const every = range(0, heads).map((one) => [layer, one]);
     const whole = range(0, heads).every((one) => this.compared.some(([l, h]) => l === layer && h === one));
     const all =
-      heads > 1 && heads <= MOST_HEADS && !whole
-        ? [button(`all heads of block ${layer + 1}`, { heads: range(0, heads).map((one) => [layer, one]) })]
-        : [];
+      heads > 1 && heads <= MOST_HEADS && !whole ? [button(`all heads of block ${layer + 1}`, { heads: every })] : [];
     return this.compared.length > 1 ? [...all, button("only the shown one", { heads: [[layer, head]] })] : all;
   }
 
@@ -311,21 +358,31 @@ class Lines {
     this.say(chosen, only);
   }
 
-  /** Which curves are of cells that an edit put there. */
+  /**
+   * Which curves are of cells that an edit put there.
+   * @returns {Pick<Parameters<typeof stroke>[2], "edited" | "dashed">}
+   */
   edited() {
     const blocks = this.compared.map(([layer, head]) => editedCells(this.page, layer, head));
     this.sign.hidden = !blocks.some(Boolean);
     if (this.sign.hidden) return {};
     return {
-      edited: ({ head, query, key }) => blocks[head] && at(blocks[head], query, key),
+      edited: ({ head, query, key }) => {
+        const block = blocks[head];
+        return block !== undefined && at(block, query, key) > 0;
+      },
       dashed: colour(this.root, "edited"),
     };
   }
 
+  /**
+   * @param {ReturnType<typeof choose>} chosen
+   * @param {Alone | null} only
+   */
   say({ curves, left, leftShare, cut }, only) {
     const { page } = this;
-    const pieces = only?.key !== undefined ? page.keys : page.trace.pieces;
-    const token = only && `“${pieces[only.query ?? only.key]}”`;
+    const piece = only?.key !== undefined ? page.keys[only.key] : only && page.trace.pieces[only.query];
+    const token = `“${piece}”`;
     const of = !only ? "" : only.key === undefined ? ` of what ${token} reads` : ` into ${token}`;
     const drawnNote = make(
       "strong",
@@ -347,6 +404,7 @@ class Lines {
     if (!only && !curves.length) this.note.append(" Draw from a smaller weight to see them.");
   }
 
+  /** @param {Alone} only */
   spoken(only) {
     const { curves } = choose(this.patterns(), 0, only);
     const best = curves.at(-1);
@@ -355,7 +413,11 @@ class Lines {
     return `“${page.trace.pieces[best.query]}” gives “${page.keys[best.key]}” ${percent(best.weight)}, the most${only.key === undefined ? "" : " into it"}`;
   }
 
-  /** The pointer over a square: whose it is, and its weight. */
+  /**
+   * The pointer over a square: whose it is, and its weight.
+   * @param {PointerEvent} event
+   * @param {HTMLElement} inner
+   */
   onSquare(event, inner) {
     const { only, sizes, page } = this;
     const { x, y } = inside(event, inner);
@@ -363,7 +425,7 @@ class Lines {
     const reads = only?.query !== undefined;
     const head =
       only && headAt(reads ? x - sizes.width + sizes.squares : sizes.squares - x, this.compared.length, page.narrow);
-    const [query, key] = reads ? [only.query, row] : [row, only?.key];
+    const [query, key] = only?.query !== undefined ? [only.query, row] : [row, only?.key ?? page.keys.length];
     if (head === null || !(query < page.trace.length) || !(key < page.keys.length)) return page.tip(null);
     const { block, max } = this.patterns()[head];
     const [layer, which] = this.compared[head];
@@ -374,6 +436,11 @@ class Lines {
   }
 }
 
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ */
 function fitted(canvas, width, height) {
   const context = emptied(canvas, width, height);
   const dpr = window.devicePixelRatio || 1;
@@ -381,7 +448,10 @@ function fitted(canvas, width, height) {
   return context;
 }
 
-/** The width of the widest piece, CSS pixels. */
+/**
+ * The width of the widest piece, CSS pixels.
+ * @param {string[]} pieces
+ */
 function widest(pieces) {
   const ruler = pencil(document.createElement("canvas"));
   ruler.font = `600 14px ${getComputedStyle(document.body).fontFamily}`;
@@ -393,12 +463,16 @@ function widest(pieces) {
 /**
  * data = {kind: "query" | "key", pieces, special, pitch, picture?, grid?}; heard = {hover(i | null), pick(i), release(), across()}.
  * Gives {element, light(i | null), focus(i)}.
+ * @param {Tokens} data
+ * @param {Heard} heard
  */
 function column({ kind, pieces, special, pitch, picture, grid }, heard) {
+  /** @type {HTMLElement} */
   const element = make("div", `lines-column of-${kind}`);
   element.setAttribute("role", "listbox");
   element.setAttribute("aria-label", NAMES[kind]);
   const tokens = pieces.map((piece, i) => {
+    /** @type {HTMLButtonElement} */
     const token = make("button", "lines-token");
     token.setAttribute("role", "option");
     token.style.height = `${pitch}px`;
@@ -406,17 +480,22 @@ function column({ kind, pieces, special, pitch, picture, grid }, heard) {
     token.tabIndex = i ? -1 : 0;
     token.title = piece;
     const name = make("bdi", special[i] ? "special" : "", piece);
-    const seen = picture && swatch(picture, grid, i);
+    const seen = picture && grid && swatch(picture, grid, i);
     token.append(...(seen ? [seen] : []), name);
     return token;
   });
   element.append(...tokens);
-  const indexOf = (event) => tokens.indexOf(event.target.closest(".lines-token"));
+  /** @param {Event} event */
+  const indexOf = ({ target }) =>
+    target instanceof Element ? tokens.findIndex((token) => token === target.closest(".lines-token")) : -1;
+  /** @param {number} i */
   const focus = (i) => {
     tokens.forEach((token, j) => (token.tabIndex = i === j ? 0 : -1));
     tokens[i]?.focus();
   };
+  /** @type {number | null} */
   let pointed = null;
+  /** @param {number | null} i */
   const point = (i) => {
     if (i === pointed) return;
     pointed = i;
@@ -427,7 +506,10 @@ function column({ kind, pieces, special, pitch, picture, grid }, heard) {
     (event) => event.pointerType !== "touch" && indexOf(event) >= 0 && point(indexOf(event)),
   );
   element.addEventListener("pointerleave", () => point(null));
-  element.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && point(indexOf(event)));
+  element.addEventListener(
+    "focusin",
+    (event) => event.target instanceof Element && event.target.matches(":focus-visible") && point(indexOf(event)),
+  );
   element.addEventListener("focusout", () => point(null));
   element.addEventListener("click", (event) => indexOf(event) >= 0 && heard.pick(indexOf(event)));
   element.addEventListener("keydown", (event) => {
@@ -440,6 +522,7 @@ function column({ kind, pieces, special, pitch, picture, grid }, heard) {
     event.preventDefault();
     event.stopPropagation();
   });
+  /** @param {number | null} lit */
   const light = (lit) => {
     tokens.forEach((token, i) => {
       token.classList.toggle("lit", i === lit);

@@ -10,12 +10,22 @@ import { legend, PERCENTILE } from "../components/legend.js";
 import * as matrix from "../components/matrix.js";
 import { mount as mountPicture } from "../components/picture.js";
 
+/**
+ * @typedef {import("./attention.js").Page} Page
+ * @typedef {{ block: Block, max: number, exact: boolean }} Found what is shown
+ * @typedef {import("../components/cells.js").Where} Where
+ */
+
 const CELL = { least: 3, most: 40, tall: 32, low: 14, valued: { share: 25, number: 31 } }; // CSS pixels
 const PICTURE = { most: 260, share: 0.3, gap: 28 }; // CSS pixels of the picture, of the room, and from the map
 const CHROME = 330; // what stands above and below the map in a window
 const LEAST_TALL = 360;
 const PHONE = 0.75; // of a phone's height, so that the chosen cell of a long text can be scrolled into view
 
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ */
 export function mount(root, page) {
   return new HeadMap(root, page);
 }
@@ -23,10 +33,14 @@ export function mount(root, page) {
 class HeadMap {
   /** @type {ReturnType<HeadMap["fitting"]>} of what is drawn */
   size;
+  /** @type {{ wanted: string, arrays?: import("../core/store.js").Answers["weighted"]["arrays"], sentence?: string } | undefined} of the server */
+  answer;
+  /** @type {ReturnType<typeof matrix.mount> | undefined} */
+  cells;
 
   /**
    * @param {HTMLElement} root
-   * @param {import("./attention.js").Page} page
+   * @param {Page} page
    */
   constructor(root, page) {
     this.root = root;
@@ -69,7 +83,10 @@ class HeadMap {
     if (this.size) this.follow(page.edition !== this.edition);
   }
 
-  /** Brings the chosen cell into view; but a map opens at its start, unless a cell was picked. */
+  /**
+   * Brings the chosen cell into view; but a map opens at its start, unless a cell was picked.
+   * @param {boolean} opens
+   */
   follow(opens) {
     const { query, key, pinned } = this.page.state;
     const where = [query, key].join();
@@ -78,27 +95,32 @@ class HeadMap {
     this.revealed = where;
   }
 
-  /** {block, max, exact} of what is shown, or null while it is on its way. */
+  /**
+   * {block, max, exact} of what is shown, or null while it is on its way.
+   * @returns {Found | null}
+   */
   found() {
     const { page, kind } = this;
     const { state, trace } = page;
     if (kind.name === "pattern")
       return { ...page.pattern(state.layer, state.head), exact: trace.has(page.hook("pattern")) };
     if (kind.name === "weighted") return this.weighted();
-    const hook = page.hook(kind.part);
+    const hook = page.hook(kind.part ?? "pattern");
     if (!trace.has(hook)) return null;
     const block = trace.block(hook, state.head);
     return { block, max: extent(block), exact: true };
   }
 
+  /** @returns {Found | null} */
   weighted() {
     const { page } = this;
     const { side, focus, layer, head, shares } = page.state;
     const wanted = [page.trace.trace, side, focus, layer].join();
     if (this.answer?.wanted !== wanted) {
       this.answer = { wanted };
+      /** @param {Omit<NonNullable<HeadMap["answer"]>, "wanted">} more */
       const settle = (more) => {
-        if (this.answer.wanted !== wanted) return;
+        if (this.answer?.wanted !== wanted) return;
         Object.assign(this.answer, more);
         this.update();
       };
@@ -115,6 +137,7 @@ class HeadMap {
     return { block, max: shares ? 1 : largest(block), exact: true };
   }
 
+  /** @param {Found} found */
   draw(found) {
     const { page, kind } = this;
     const { block, max } = found;
@@ -133,7 +156,10 @@ class HeadMap {
     this.showLegend(max, Boolean(edited));
   }
 
-  /** Cells as wide as the room allows, and low enough to stand in the window together while they can still be read. */
+  /**
+   * Cells as wide as the room allows, and low enough to stand in the window together while they can still be read.
+   * @param {Block} block
+   */
   fitting(block) {
     const across = this.room() - this.axes.around(this.page);
     const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor((10 * across) / block.cols) / 10));
@@ -147,12 +173,16 @@ class HeadMap {
     return page.width - (page.trace.grid && !page.narrow ? pictureWidth(page) + PICTURE.gap : 0);
   }
 
+  /** @param {Block} block */
   label(block) {
     const { state } = this.page;
     return `block ${state.layer + 1} head ${state.head + 1}, ${this.kind.title}: ${counted(block.rows, "query", "queries")} by ${counted(block.cols, "key")}`;
   }
 
-  /** (row, col) => whether the mask takes the key away; undefined where nothing is known to be masked. */
+  /**
+   * (row, col) => whether the mask takes the key away; undefined where nothing is known to be masked.
+   * @returns {import("../components/cells.js").Hidden | undefined}
+   */
   masked() {
     const { trace, state } = this.page;
     const layers = [state.layer, ...Array(trace.model.layers).keys()];
@@ -162,6 +192,10 @@ class HeadMap {
     return (row, col) => !at(mask, row, col);
   }
 
+  /**
+   * @param {number} max
+   * @param {boolean} edited
+   */
   showLegend(max, edited) {
     const { page, kind } = this;
     const { shares } = page.state;
@@ -179,6 +213,7 @@ class HeadMap {
     this.legend.replaceChildren(element);
   }
 
+  /** @param {Found | null} found */
   notes(found) {
     const { page, kind } = this;
     const { trace, state } = page;
@@ -222,14 +257,22 @@ class HeadMap {
 
   // --- looking and picking -----------------------------------------------------------------------------------------------
 
+  /**
+   * @param {"hover" | "pick"} event
+   * @param {Where | null} where
+   */
   heard(event, where) {
     const { page } = this;
-    if (event === "pick") return page.go({ query: where.row, key: where.col });
+    if (event === "pick" && where) return page.go({ query: where.row, key: where.col });
     page.point(where);
     if (!where) return page.tip(null);
     page.tip(`${page.trace.pieces[where.row]} → ${page.keys[where.col]}`, this.spelled(where.row, where.col));
   }
 
+  /**
+   * @param {number} row
+   * @param {number} col
+   */
   spelled(row, col) {
     const { kind, page } = this;
     const found = this.found();
@@ -241,7 +284,11 @@ class HeadMap {
     return kind.name === "weighted" && page.state.shares ? percent(value) : number(value);
   }
 
-  /** What a cell holds, for a caption. */
+  /**
+   * What a cell holds, for a caption.
+   * @param {number} row
+   * @param {number} col
+   */
   said(row, col) {
     const value = this.spelled(row, col);
     if (this.kind.name !== "weighted" || !value || value === "masked") return value;
@@ -259,6 +306,7 @@ class HeadMap {
     this.picture.update();
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const { page } = this;
     const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[
@@ -273,7 +321,10 @@ class HeadMap {
   }
 }
 
-/** What the product is divided by or multiplied with. */
+/**
+ * What the product is divided by or multiplied with.
+ * @param {import("../core/trace.js").Model} model
+ */
 function scaled({ scale, d_head: width }) {
   return scale === null ? ` / √${width}` : scale === 1 ? "" : ` · ${Number(scale.toPrecision(3))}`;
 }
@@ -283,26 +334,35 @@ function tallest() {
   return Math.max(LEAST_TALL, windowSize().height - CHROME);
 }
 
-/** The width of the picture in the room that the page has. */
+/**
+ * The width of the picture in the room that the page has.
+ * @param {Page} page
+ */
 function pictureWidth({ narrow, width }) {
   return Math.round(Math.min(PICTURE.most, narrow ? width : width * PICTURE.share));
 }
 
-/** Beside the map the picture, with one row's attention laid over it patch by patch: {update()}. It stands at the end of `root` as long as there is a picture; a click on a patch picks its row. */
+/**
+ * Beside the map the picture, with one row's attention laid over it patch by patch: {update()}. It stands at the end of `root` as long as there is a picture; a click on a patch picks its row.
+ * @param {Page} page
+ * @param {HTMLElement} root
+ */
 function picture(page, root) {
   /** @type {ReturnType<typeof build> | null} */
   let here = null;
+  /** @type {import("../components/picture.js").Emit} */
   const heard = (event, where) => {
-    if (event === "pick") page.go({ query: where.row, key: undefined, pinned: false });
+    if (event === "pick" && where) page.go({ query: where.row, key: undefined, pinned: false });
     else page.point(where && { row: where.row, col: null });
   };
-  const build = () => {
+  /** @param {import("../components/picture.js").Grid} grid */
+  const build = (grid) => {
     const element = make("div", "map-picture");
     const title = make("h3");
     const place = make("div");
     element.append(title, place);
     root.append(element);
-    return { element, title, view: mountPicture(place, pictured(page), heard) };
+    return { element, title, view: mountPicture(place, pictured(page, grid), heard) };
   };
   const update = () => {
     const { trace, state, hover } = page;
@@ -311,24 +371,28 @@ function picture(page, root) {
       here = null;
       return;
     }
-    here ??= build();
+    here ??= build(trace.grid);
     here.element.style.width = `${pictureWidth(page)}px`;
     here.title.replaceChildren(
       "Where ",
       make("bdi", "role-query", called(trace, trace.pieces[hover?.row ?? state.query])),
       " looks",
     );
-    here.view.update(pictured(page));
+    here.view.update(pictured(page, trace.grid));
   };
   return { update };
 }
 
-function pictured(page) {
+/**
+ * @param {Page} page
+ * @param {import("../components/picture.js").Grid} grid
+ */
+function pictured(page, grid) {
   const { trace, state, hover } = page;
   const query = hover?.row ?? state.query;
   const { block, max } = page.pattern(state.layer, state.head);
   const start = block.offset + query * block.stride;
   const weights = Float32Array.from(block.data.subarray(start, start + block.cols), (w) => w / max);
   const { picture: pixels, original } = trace.arrays;
-  return { picture: pixels, original, grid: trace.grid, weights, query, width: pictureWidth(page) };
+  return { picture: pixels, original, grid, weights, query, width: pictureWidth(page) };
 }

@@ -3,10 +3,18 @@ import { counted } from "../core/format.js";
 import { at } from "../components/cells.js";
 import { range } from "../core/dom.js";
 
+/**
+ * @typedef {import("./attention.js").Face} Face
+ * @typedef {import("../core/store.js").Queries} Queries
+ * @typedef {import("../core/payload.js").NamedArray} NamedArray
+ * @typedef {"head" | "heads" | "layers" | "rollout" | "flow" | "sentences"} Measure
+ * @typedef {"out" | "in"} Way
+ * @typedef {(block: Block, max?: number) => Float64Array} Line gives the row or the column that is looked at
+ */
+
 const SOURCE = "Abnar and Zuidema 2020";
 
-/** @type {Array<[id: string, label: string, definition: (page: any) => string]>} the definition is a sentence */
-/** @type {[id: string, label: string, definition: (page: any) => string][]} */
+/** @type {[id: Measure, label: string, definition: (page: Face) => string][]} the definition is a sentence */
 export const MEASURES = [
   ["head", "this head", () => "The weights of this head: after the softmax, each row adds up to 1."],
   [
@@ -47,39 +55,65 @@ export const MEASURES = [
   ],
 ];
 
-/** The measure that the state names. */
+/**
+ * The measure that the state names.
+ * @param {Face} page
+ */
 export function measureOf(page) {
   return MEASURES.find(([id]) => id === page.state.over) ?? MEASURES[0];
 }
 
-/** "out": what the chosen token looks at; "in": what looks at it, which a flow that comes a token at a time cannot say. */
+/**
+ * "out": what the chosen token looks at; "in": what looks at it, which a flow that comes a token at a time cannot say.
+ * @param {Face} page
+ * @returns {Way}
+ */
 export function wayOf(page) {
   return page.state.way === "in" && !downward(page) ? "in" : "out";
 }
 
+/** @type {Set<string>} */
 const rowByRow = new Set(); // the runs and attentions of which the server gives no more than a row of the flow at a time
 
-/** Whether what is painted can be asked for a token at a time alone, and downward. */
+/**
+ * Whether what is painted can be asked for a token at a time alone, and downward.
+ * @param {Face} page
+ */
 export function downward(page) {
   return measureOf(page)[0] === "flow" && rowByRow.has(named(page));
 }
 
+/** @param {Face} page */
 function named({ trace, state }) {
   return [trace.trace, state.side, state.focus].join();
 }
 
-/** First and last block of the rollout. */
+/**
+ * First and last block of the rollout.
+ * @param {import("./state.js").Own} own
+ * @param {Pick<import("../core/trace.js").Trace, "model">} trace
+ * @returns {[first: number, last: number]}
+ */
 export function span({ first, last }, { model }) {
+  /**
+   * @param {unknown} layer
+   * @param {number} otherwise
+   */
   const inside = (layer, otherwise) =>
-    Number.isInteger(layer) && layer >= 0 && layer < model.layers ? layer : otherwise;
+    typeof layer === "number" && Number.isInteger(layer) && layer >= 0 && layer < model.layers ? layer : otherwise;
   const start = inside(first, 0);
   return [start, Math.max(start, inside(last, model.layers - 1))];
 }
 
-/** One row ("out") or one column ("in") of the measure: a Float64Array, or a promise where the server has to be asked. */
+/**
+ * One row ("out") or one column ("in") of the measure: a Float64Array, or a promise where the server has to be asked.
+ * @param {Face} page
+ * @returns {Float64Array | Promise<Float64Array>}
+ */
 export function weights(page) {
   const { state, trace } = page;
   const { layer, head, focus, side } = state;
+  /** @type {Line} */
   const line = (block, max = 1) => along(block, wayOf(page), page.state, max);
   const { heads, layers } = trace.model;
   switch (measureOf(page)[0]) {
@@ -92,13 +126,13 @@ export function weights(page) {
       return (
         mean(
           page,
-          range(0, heads).map((one) => [layer, one]),
+          range(0, heads).map((one) => /** @type {import("./state.js").Pair} */ ([layer, one])),
           line,
         ) ?? answered(page, { ask: "average", side, focus, over: "heads", layer, head }, "pattern", line)
       );
     case "layers": {
       const counted = range(0, layers * heads)
-        .map((one) => [Math.floor(one / heads), one % heads])
+        .map((one) => /** @type {import("./state.js").Pair} */ ([Math.floor(one / heads), one % heads]))
         .filter(([, one]) => !state.alone || one === head);
       return (
         mean(page, counted, line) ??
@@ -124,7 +158,11 @@ export function weights(page) {
   }
 }
 
-/** All rows of the flow at once where that is quick, else the chosen one; rows that came are kept by the store. */
+/**
+ * All rows of the flow at once where that is quick, else the chosen one; rows that came are kept by the store.
+ * @param {Face} page
+ * @param {Line} line
+ */
 async function flowed(page, line) {
   const { side, focus, query } = page.state;
   const name = named(page);
@@ -138,26 +176,46 @@ async function flowed(page, line) {
   return Float64Array.from(row.arrays.flow.data);
 }
 
+/**
+ * @param {Block} block
+ * @param {Way} way
+ * @param {{ query: number, key: number }} place
+ * @param {number} max
+ */
 function along(block, way, { query, key }, max) {
   if (way === "out") return Float64Array.from(range(0, block.cols), (col) => at(block, query, col) / max);
   return Float64Array.from(range(0, block.rows), (row) => at(block, row, key) / max);
 }
 
-/** The mean of the lines of several heads; null where one of them is not here to the last digit. */
+/**
+ * The mean of the lines of several heads; null where one of them is not here to the last digit.
+ * @param {Face} page
+ * @param {import("./state.js").Pair[]} heads
+ * @param {Line} line
+ */
 function mean(page, heads, line) {
   const { trace, state } = page;
+  /** @param {number} layer */
   const name = (layer) => `blocks.${layer}.${state.focus}.pattern`;
   if (!heads.every(([layer]) => trace.has(name(layer)))) return null;
   const lines = heads.map(([layer, head]) => line(trace.block(name(layer), head)));
   return lines[0].map((_, i) => lines.reduce((sum, one) => sum + one[i], 0) / lines.length);
 }
 
-/** Of a long text, whose patterns stay with the server, the row or column is asked for alone. */
+/**
+ * Of a long text, whose patterns stay with the server, the row or column is asked for alone.
+ * @param {Face} page
+ * @param {import("../core/store.js").Query<"average"> | import("../core/store.js").Query<"rollout">} query
+ * @param {"pattern" | "rollout"} name
+ * @param {Line} line
+ */
 async function answered(page, query, name, line) {
   if (page.line) {
     const where = wayOf(page) === "out" ? { pos: page.state.query } : { key: page.state.key };
     return Float64Array.from((await page.request({ ...query, ...where })).arrays.line.data);
   }
-  const { data, shape } = (await page.request(query)).arrays[name];
+  /** @type {Record<string, NamedArray>} */
+  const arrays = (await page.request(query)).arrays;
+  const { data, shape } = arrays[name];
   return line({ data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] });
 }

@@ -8,6 +8,13 @@ import { counted, percent } from "../core/format.js";
 import { colour } from "../core/palette.js";
 import { Chart, literal } from "../core/plotly.js";
 
+/**
+ * @typedef {import("./attention.js").Face} Face
+ * @typedef {import("../core/store.js").Query<"points">} Query
+ * @typedef {import("./names.js").Box} Box
+ * @typedef {import("./names.js").Spot} Spot
+ */
+
 const WAYS = [
   ["pca", "PCA", "the two directions in which queries and keys together vary most"],
   ["tsne", "t-SNE", "who is near whom in all dimensions"],
@@ -30,6 +37,10 @@ const CONFIG = {
 };
 const ruler = pencil(document.createElement("canvas"));
 
+/**
+ * @param {HTMLElement} root
+ * @param {Face} page
+ */
 export function mount(root, page) {
   return new Points(root, page);
 }
@@ -39,18 +50,18 @@ export function mount(root, page) {
 class Points {
   /** @type {{ x: number[], y: number[] }} from where to where the plane is seen */
   view;
-  /** @type {number[][]} where the points stand in the chart */
+  /** @type {Spot[]} where the points stand in the chart */
   pixels;
   /** @type {(i: number) => string} */
   hue;
-  /** @type {{ i: number, box: number[] }[]} of points that are not read */
+  /** @type {{ i: number, box: Box }[]} of points that are not read */
   names;
-  /** @type {{ points: number[], boxes: number[][] }} of the chosen row and the keys that it reads */
+  /** @type {{ points: number[], boxes: Box[] }} of the chosen row and the keys that it reads */
   first;
 
   /**
    * @param {HTMLElement} root
-   * @param {import("./attention.js").Page} page
+   * @param {Face} page
    */
   constructor(root, page) {
     this.page = page;
@@ -94,9 +105,8 @@ class Points {
   }
 
   get tinted() {
-    return TINTS.some(([tint]) => tint === this.state.tint) && !(this.state.tint === "kind" && this.page.trace.grid)
-      ? this.state.tint
-      : "role";
+    const found = TINTS.find(([tint]) => tint === this.state.tint)?.[0] ?? "role";
+    return found === "kind" && this.page.trace.grid ? "role" : found;
   }
 
   get queries() {
@@ -107,7 +117,11 @@ class Points {
     return this.answer ? this.queries + this.answer.keys.shape[0] : 0;
   }
 
-  /** @returns {number[]} x and y of a point in the plane */
+  /**
+   * X and y of a point in the plane.
+   * @param {number} i
+   * @returns {Spot}
+   */
   place(i) {
     const { queries, keys } = /** @type {Plane} */ (this.answer);
     const [{ data }, at] = i < this.queries ? [queries, i] : [keys, i - this.queries];
@@ -117,10 +131,11 @@ class Points {
   /** The pieces of queries and of keys, and which of them are special. */
   get texts() {
     const { trace } = this.page;
-    const other = this.state.focus === "cross_attn" ? trace.source : trace;
+    const other = (this.state.focus === "cross_attn" && trace.source) || trace;
     return [trace, other].map(({ pieces, special }) => ({ pieces, special }));
   }
 
+  /** @param {number} i */
   piece(i) {
     const { trace } = this.page;
     return i < this.queries ? trace.pieces[i] : trace.keys(this.state.focus)[i - this.queries];
@@ -131,7 +146,7 @@ class Points {
     this.how.show(this.projection);
     this.tint.show(this.tinted, page.trace.grid ? ["kind"] : []);
     const { side, focus, layer, head } = this.state;
-    /** @type {import("../core/store.js").Query<"points">} */
+    /** @type {Query} */
     const query = { ask: "points", side, focus, layer, head, how: this.projection };
     const wanted = JSON.stringify([page.trace.trace, query]);
     if (wanted === this.wanted) return this.draw();
@@ -153,7 +168,10 @@ class Points {
     return seconds >= SLOW;
   }
 
-  /** @param {import("../core/store.js").Query<"points">} query */
+  /**
+   * @param {Query} query
+   * @param {string} wanted
+   */
   async ask(query, wanted) {
     const turn = ++this.turn;
     try {
@@ -220,6 +238,7 @@ class Points {
     };
   }
 
+  /** @param {number} row */
   weights(row) {
     if (this.page.weightsOf) return this.page.weightsOf(row);
     const { block, max } = this.page.pattern(this.state.layer, this.state.head);
@@ -259,6 +278,10 @@ class Points {
     };
   }
 
+  /**
+   * @param {"markers" | "text"} mode
+   * @param {number[][]} places
+   */
   trace(mode, places) {
     return { type: "scatter", mode, x: places.map(([x]) => x), y: places.map(([, y]) => y) };
   }
@@ -314,14 +337,22 @@ class Points {
     return { x, y };
   }
 
-  /** Where a point stands in the chart, CSS pixels. */
+  /**
+   * Where a point stands in the chart, CSS pixels.
+   * @param {number} i
+   * @returns {Spot}
+   */
   pixel(i) {
     const [{ width, height }, { x, y }] = [this.size, this.view];
     const [at, up] = this.place(i);
     return [(width * (at - x[0])) / (x[1] - x[0]), (height * (y[1] - up)) / (y[1] - y[0])];
   }
 
-  /** What stands under a pixel of the chart: a place of the plane. */
+  /**
+   * What stands under a pixel of the chart: a place of the plane.
+   * @param {number} left
+   * @param {number} top
+   */
   under(left, top) {
     const [{ width, height }, { x, y }] = [this.size, this.view];
     return [x[0] + (left / width) * (x[1] - x[0]), y[1] - (top / height) * (y[1] - y[0])];
@@ -341,7 +372,11 @@ class Points {
     return [...this.lines(row, weights), ...first.map((i) => this.ring(i)), ...this.firstNames(first, weights)];
   }
 
-  /** A path for each level of weight, from the row to the keys that it reads. */
+  /**
+   * A path for each level of weight, from the row to the keys that it reads.
+   * @param {number} row
+   * @param {Float64Array} weights
+   */
   lines(row, weights) {
     const paths = Array(LEVELS).fill("");
     const color = colour(this.plot, "attention");
@@ -361,6 +396,7 @@ class Points {
       }));
   }
 
+  /** @param {number} i */
   ring(i) {
     const [[x, y], half] = [this.pixels[i], this.radius + 1.5];
     const side = i < this.queries ? half : 0.9 * half;
@@ -371,14 +407,23 @@ class Points {
     });
   }
 
-  /** A shape in a box of pixels, which keeps its size and stays beside its point while the plane is moved. */
+  /**
+   * A shape in a box of pixels, which keeps its size and stays beside its point while the plane is moved.
+   * @param {number} i
+   * @param {Box} box
+   * @param {object} look
+   */
   boxed(i, box, look) {
     const [[x, y], [xanchor, yanchor], [left, top, right, bottom]] = [this.pixels[i], this.place(i), box];
     const sides = { x0: left - x, x1: right - x, y0: y - bottom, y1: y - top };
     return { type: "rect", xsizemode: "pixel", ysizemode: "pixel", xanchor, yanchor, ...sides, ...look };
   }
 
-  /** The names of the chosen row and of the keys that it reads, as labels of shapes. */
+  /**
+   * The names of the chosen row and of the keys that it reads, as labels of shapes.
+   * @param {number[]} first
+   * @param {Float64Array} weights
+   */
   firstNames(first, weights) {
     const room = new Room(this.size, this.pixels, this.radius + RING);
     const [middle] = this.pixels[first[0]];
@@ -407,6 +452,10 @@ class Points {
       });
   }
 
+  /**
+   * @param {string} text
+   * @param {number} weight
+   */
   wide(text, weight) {
     ruler.font = `${weight} 13px ${this.font}`;
     return ruler.measureText(text).width;
@@ -422,6 +471,7 @@ class Points {
     });
   }
 
+  /** @param {number} i */
   point(i) {
     const { page } = this;
     if (i < 0) {
@@ -436,10 +486,12 @@ class Points {
     page.point(query ? { row: at, col: null } : { row, col: at });
   }
 
+  /** @param {number} i */
   pick(i) {
     this.page.go(i < this.queries ? { query: i } : { key: i - this.queries });
   }
 
+  /** @param {KeyboardEvent} event */
   step(event) {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     if (!by || !this.answer) return;
@@ -449,6 +501,10 @@ class Points {
     this.page.tell(this.spoken(query, this.weights(query)));
   }
 
+  /**
+   * @param {number} row
+   * @param {Float64Array} weights
+   */
   spoken(row, weights) {
     const best = weights.indexOf(Math.max(...weights));
     return `${counted(this.count, "point")}; the query of ${this.piece(row)} attends most to the key of ${this.piece(this.queries + best)}: ${percent(weights[best])}`;

@@ -10,12 +10,22 @@ import { difference, equation, number, operand } from "../core/format.js";
 import { rows } from "../core/layout.js";
 import { legend } from "../components/legend.js";
 
+/**
+ * @typedef {import("./attention.js").Face} Face
+ * @typedef {import("./components.js").Strip & { kind: string }} Strip
+ * @typedef {"q" | "k"} Letter
+ */
+
 const COLUMNS = { wide: [116, 196], narrow: [76, 58] }; // CSS pixels beside the components: names, and sums
 const LEAST = 4; // of a component; more of them than fit scroll
 const MOST = 64; // of a component
 const TALL = { before: 30, operand: 54, product: 80 };
 
-/** The view `q·k` of attention.js. */
+/**
+ * The view `q·k` of attention.js.
+ * @param {HTMLElement} root
+ * @param {Face} page
+ */
 export function mount(root, page) {
   return new Product(root, page);
 }
@@ -25,11 +35,19 @@ class Product {
   found;
   /** @type {ReturnType<typeof legend>} what the colours of the products mean */
   ramp;
+  /** @type {import("./components.js").Columns} */
+  columns;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {Face} page
+   */
   constructor(root, page) {
     this.root = root;
     this.page = page;
+    /** @type {number | null} component that is pointed at, as drawn */
     this.place = null;
+    /** @type {number | string | null} */
     this.edition = null;
     root.classList.add("attention-product");
     root.loupe = this; // for tests: the numbers behind the picture
@@ -61,6 +79,7 @@ class Product {
 
   update() {
     const { page } = this;
+    /** @param {string} sentence */
     const say = (sentence) => {
       this.note.textContent = sentence;
       this.body.hidden = true;
@@ -89,7 +108,7 @@ class Product {
     const { trace, state } = this.page;
     const block = this.page.hook("");
     const stages = { q: passed(trace, block, "q"), k: passed(trace, block, "k") };
-    const names = { q: stages.q.at(-1), k: stages.k.at(-1) };
+    const names = { q: stages.q.at(-1) ?? `${block}q`, k: stages.k.at(-1) ?? `${block}k` };
     const all = range(0, this.page.keys.length).map((col) => product(trace, names, state.query, col, state.head));
     const stored = trace.row(`${block}scores`, state.query, state.head);
     const chosen = all[state.key];
@@ -115,7 +134,7 @@ class Product {
     const count = this.found.order.length;
     const width = Math.max(count * LEAST, Math.min(count * MOST, page.width - label - tail - 8));
     this.columns = { label, width, tail };
-    this.root.firstElementChild.classList.toggle("tight", page.narrow);
+    this.root.firstElementChild?.classList.toggle("tight", page.narrow);
     this.body.classList.toggle("tight", page.narrow);
     this.heads.style.gridTemplateColumns = `${label}px ${width}px ${tail}px`;
   }
@@ -127,9 +146,15 @@ class Product {
     this.title.replaceChildren("q of ", token(reader, "query"), "  ·  k of ", token(read, "key"));
     this.note.textContent = this.about();
     this.order.show();
+    /**
+     * @param {Letter} letter
+     * @param {string} role
+     * @param {number} pos
+     */
     const before = (letter, role, pos) =>
       found.stages[letter].slice(0, -1).map((hook) => this.strip(hook, letter, role, pos, TALL.before, true));
-    const [q, k] = found.stages.q.length ? [found.stages.q.at(-1), found.stages.k.at(-1)] : [];
+    const { q, k } = found.names;
+    /** @type {Strip[]} */
     const strips = [
       ...before("q", "query", state.query),
       this.strip(q, "q", "query", state.query, TALL.operand),
@@ -151,12 +176,23 @@ class Product {
     this.showSum();
   }
 
-  /** From where to where the bars of a strip could reach. */
+  /**
+   * From where to where the bars of a strip could reach.
+   * @param {Strip} strip
+   * @returns {[low: number, high: number]}
+   */
   ended({ kind, values }) {
     const [low, high] = ends(values);
     return [-endOf(this.page, `${kind} below 0`, -low), endOf(this.page, `${kind} above 0`, high)];
   }
 
+  /**
+   * @param {string} hook
+   * @param {Letter} letter
+   * @param {string} role
+   * @param {number} pos
+   * @param {number} tall
+   */
   strip(hook, letter, role, pos, tall, faint = false) {
     const { page } = this;
     const values = page.trace.row(hook, pos, page.state.head);
@@ -180,10 +216,11 @@ class Product {
     const { page, found } = this;
     const { trace, state } = page;
     const { products, dot, score } = found.chosen;
-    const [above, below] = [(x) => x > 0, (x) => x < 0].map((is) => products.filter(is).reduce((sum, x) => sum + x, 0));
+    const [above, below] = [1, -1].map((sign) => products.filter((x) => sign * x > 0).reduce((sum, x) => sum + x, 0));
     const by = factorText(trace, products.length);
     const stored = found.stored[state.key];
     const scaled = equation([dot], (x) => x * factor(trace, products.length), score);
+    /** @param {number} x */
     const exact = (x) => number(x, scaled.digits[0]); // what is read again in the second equation
     const sum = equation([above, below], (a, b) => a + b, dot, exact, [number, operand]);
     const more = by
@@ -205,6 +242,7 @@ class Product {
       found.order.forEach((i, place) => (data[key * width + place] = products[i])),
     );
     const block = { data, offset: 0, stride: width, rows: found.all.length, cols: width };
+    /** @param {string} part */
     const row = (part) => trace.row(page.hook(part), state.query, state.head);
     const max = endOf(page, "products of keys", extent(block));
     const most = endOf(
@@ -276,20 +314,29 @@ class Product {
     return { element, show: () => orders.show(this.page.state.sorted ? "sorted" : "stored") };
   }
 
+  /** @param {number | null} place */
   onComponent(place) {
     this.place = place;
     this.mark();
     this.bubble(place, this.page.state.key);
   }
 
+  /**
+   * @param {"hover" | "pick"} event
+   * @param {{ row: number, col?: number | null } | null} where
+   */
   onKey(event, where) {
     const { page } = this;
-    if (event === "pick") return page.go({ key: where.row });
+    if (event === "pick" && where) return page.go({ key: where.row });
     this.place = where?.col ?? null;
     page.point(where && { row: page.state.query, col: where.row });
     this.bubble(this.place, where?.row);
   }
 
+  /**
+   * @param {number | null} place
+   * @param {number | undefined} key
+   */
   bubble(place, key) {
     if (place === null || key === undefined) return this.page.tip(null);
     const i = this.found.order[place];
@@ -299,6 +346,10 @@ class Product {
   }
 }
 
+/**
+ * @param {string} piece
+ * @param {string} role
+ */
 function token(piece, role) {
   const element = make("bdi", `role-${role}`, piece);
   element.style.whiteSpace = "pre";

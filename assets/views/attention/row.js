@@ -2,27 +2,56 @@
 // matrices that lead from products to weights, in their order: what each holds, how it is coloured, what it is made of.
 import { at } from "../components/cells.js";
 
-/** The hooks that a query ("q") or a key ("k") went through, in order; the scores are made of the last. `block` ends in "attn.". */
+/**
+ * @typedef {import("../core/trace.js").Trace} Trace
+ * @typedef {import("./window.js").HeadTrace} HeadTrace
+ * @typedef {import("./attention.js").Face} Face
+ * @typedef {{ masked: Float64Array, top: number, exponentials: Float64Array, total: number, weights: Float64Array, temperature: number }} Softmax
+ * @typedef {{ id: string, title: string, formula: string, block: Block, role: string, scale: Scale | "length", made?: string,
+ *   hidden?: import("../components/cells.js").Hidden }} Panel
+ */
+
+/**
+ * The hooks that a query ("q") or a key ("k") went through, in order; the scores are made of the last. `block` ends in "attn.".
+ * @param {Trace} trace
+ * @param {string} block
+ * @param {"q" | "k"} letter
+ */
 export function passed(trace, block, letter) {
   return [`${block}${letter}`, `${block}${letter}_norm.out`, `${block}${letter}_rotated`].filter((name) =>
     trace.has(name),
   );
 }
 
-/** What a dot product is multiplied by to be a score. */
+/**
+ * What a dot product is multiplied by to be a score.
+ * @param {Trace} trace
+ * @param {number} width
+ */
 export function factor(trace, width) {
   const { scale } = trace.model;
   return scale === null ? 1 / Math.sqrt(width) : scale;
 }
 
-/** The factor as it is written: "/ √16", "× 0.125", or "" where it is 1. */
+/**
+ * The factor as it is written: "/ √16", "× 0.125", or "" where it is 1.
+ * @param {Trace} trace
+ * @param {number} width
+ */
 export function factorText(trace, width) {
   const { scale } = trace.model;
   if (scale === null) return `/ √${width}`;
   return scale === 1 ? "" : `× ${plain(scale)}`;
 }
 
-/** q k element by element, and its sum: {q, k, products, dot, score}. `names` = {q, k}: the hooks that the scores are made of. */
+/**
+ * q k element by element, and its sum: {q, k, products, dot, score}. `names` = {q, k}: the hooks that the scores are made of.
+ * @param {Trace} trace
+ * @param {{ q: string, k: string }} names
+ * @param {number} row
+ * @param {number} col
+ * @param {number} head
+ */
 export function product(trace, names, row, col, head) {
   const q = trace.row(names.q, row, head);
   const k = trace.row(names.k, col, head);
@@ -31,7 +60,13 @@ export function product(trace, names, row, col, head) {
   return { q, k, products, dot, score: dot * factor(trace, q.length) };
 }
 
-/** What a head's scores are divided by before its softmax. */
+/**
+ * What a head's scores are divided by before its softmax.
+ * @param {Trace} trace
+ * @param {string} block
+ * @param {number} head
+ * @returns {number}
+ */
 export function temperatureOf(trace, block, head) {
   return trace.array(`${block}temperature`)?.data[head] ?? 1;
 }
@@ -40,6 +75,11 @@ export function temperatureOf(trace, block, head) {
  * The softmax of row `row` over its stored masked scores: {masked, top, exponentials, total, weights, temperature}, with `top` the
  * largest score that is taken off all of them, each score and `top` divided by the temperature. A row without keys has `total` 0. Of a
  * trace that holds a window only (window.js), `top` and `total` are those of the whole row.
+ * @param {HeadTrace} trace
+ * @param {string} block
+ * @param {number} row
+ * @param {number} head
+ * @returns {Softmax}
  */
 export function softmaxRow(trace, block, row, head) {
   const temperature = temperatureOf(trace, block, head);
@@ -51,13 +91,23 @@ export function softmaxRow(trace, block, row, head) {
   return { masked, top, exponentials, total, weights: exponentials.map((x) => (total ? x / total : 0)), temperature };
 }
 
-/** Indices of the `count` largest of `weights`, largest first, with `chosen` among them. */
+/**
+ * Indices of the `count` largest of `weights`, largest first, with `chosen` among them.
+ * @param {Float64Array} weights
+ * @param {number} count
+ * @param {number} chosen
+ */
 export function topKeys(weights, count, chosen) {
   const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b).slice(0, count);
   return order.includes(chosen) ? order : [...order.slice(0, count - 1), chosen];
 }
 
-/** Brings the shown layer's numbers; true where they are here. `late` is called when they have come, `say` with a sentence if not. */
+/**
+ * Brings the shown layer's numbers; true where they are here. `late` is called when they have come, `say` with a sentence if not.
+ * @param {Face} page
+ * @param {() => void} late
+ * @param {(sentence: string) => void} say
+ */
 export function here(page, late, say) {
   const { trace } = page;
   const name = page.hook("scores");
@@ -74,7 +124,10 @@ export function here(page, late, say) {
   return false;
 }
 
-/** A setting as it was set, 1.5 and not 1.5000; float32 noise is taken off. */
+/**
+ * A setting as it was set, 1.5 and not 1.5000; float32 noise is taken off.
+ * @param {number} x
+ */
 export function plain(x) {
   return String(Number(x.toPrecision(6)));
 }
@@ -84,14 +137,17 @@ export function plain(x) {
 /**
  * The steps of the shown head: [{id, title, formula, block, role, scale, made?}]. `made` says in words what is not stored but
  * computed here from tensors that are.
+ * @param {Face} page
  */
 export function panels(page) {
   const { trace, state } = page;
   const { head } = state;
+  /** @param {string} part */
   const stored = (part) => trace.block(page.hook(part), head);
   const width = trace.block(page.hook("q"), head).cols;
   const by = factorText(trace, width);
   const scores = stored("scores");
+  /** @type {Panel[]} */
   const list = [
     {
       id: "scores",
@@ -141,6 +197,10 @@ export function panels(page) {
     });
   }
   const mask = stored("mask");
+  /**
+   * @param {number} r
+   * @param {number} c
+   */
   const hidden = (r, c) => !at(mask, r, c);
   const temperature = temperatureOf(trace, page.hook(""), head);
   const e = temperature === 1 ? "e^s" : `e^(s / ${plain(temperature)})`;
@@ -165,7 +225,12 @@ export function panels(page) {
   return list;
 }
 
-/** The last step, for which the server multiplies: how long what each key hands over is. `arrays` are what it answered. */
+/**
+ * The last step, for which the server multiplies: how long what each key hands over is. `arrays` are what it answered.
+ * @param {Face} page
+ * @param {import("../core/store.js").Answers["weighted"]["arrays"]} arrays
+ * @returns {Panel}
+ */
 export function weightedPanel(page, arrays) {
   const { data, shape } = arrays.weighted;
   const [, rows, cols] = shape;
@@ -182,17 +247,28 @@ export function weightedPanel(page, arrays) {
   };
 }
 
+/**
+ * @param {Trace} trace
+ * @param {number} width
+ */
 function inverse(trace, width) {
   return trace.model.scale === null ? `× √${width}` : `/ ${plain(trace.model.scale)}`;
 }
 
+/** @type {WeakMap<Cells, Map<string, Block>>} */
 const computed = new WeakMap(); // numbers of a trace -> Map of what was made of which part of them
 
-/** `block` with f(element, row, column) in place of each element, made once a `name`. */
+/**
+ * `block` with f(element, row, column) in place of each element, made once a `name`.
+ * @param {Block} block
+ * @param {string} name
+ * @param {(x: number, row: number, col: number) => number} f
+ * @returns {Block}
+ */
 function once(block, name, f) {
   const { data, offset, stride, rows, cols } = block;
-  if (!computed.has(data)) computed.set(data, new Map());
-  const kept = computed.get(data);
+  const kept = computed.get(data) ?? new Map();
+  computed.set(data, kept);
   const key = `${name} ${offset}`;
   if (!kept.has(key)) {
     const made = new Float32Array(rows * cols);

@@ -1,9 +1,22 @@
 // What the page about attention looks at, as it stands in the address: read whatever somebody typed there, and written.
 
+/**
+ * @typedef {import("../components/headgrid.js").Pair} Pair
+ * @typedef {import("../core/address.js").Entries} Entries
+ * @typedef {{ side: string, focus: string, layer: number, head: number }} HeadOfRun as the server names it
+ * @typedef {{ shows?: unknown, shares?: unknown, zoom?: unknown, from?: unknown, isolated?: unknown, least?: unknown, sorted?: unknown, over?: unknown,
+ *   way?: unknown, first?: unknown, last?: unknown, alone?: unknown, by?: unknown, how?: unknown, tint?: unknown }} Own entries of the views, whatever somebody typed: each checks its own
+ * @typedef {HeadOfRun & Own & { heads: Pair[], query: number, key: number, pinned: boolean, view: string, chosen?: boolean, score?: string,
+ *   order?: "largest" | "smallest", threshold?: number }} State of a page, once `fit` has put it inside what the run has
+ */
+
 export const MOST_HEADS = 12; // compared at a time: as many colours as tokens.json has for them
 const OWN = ["side", "focus", "layer", "head", "heads", "query", "key", "view", "score", "order", "threshold"];
 
-/** The tabs: name, title, what each shows. */
+/**
+ * The tabs: name, title, what each shows.
+ * @type {[name: string, title: string, about: string][]}
+ */
 export const VIEWS = [
   ["map", "Map", "every weight of this head: queries down, keys across"],
   ["lines", "Lines", "every weight as a line from a token to the tokens that it reads"],
@@ -15,7 +28,10 @@ export const VIEWS = [
   ["alignment", "Alignment", "which source words the target was made from"],
 ];
 
-/** State from the address. `chosen` says that a head is named there, else the example says where to look. */
+/**
+ * State from the address. `chosen` says that a head is named there, else the example says where to look.
+ * @param {Entries} address
+ */
 export function restore(address) {
   const { side, focus, layer, head, heads, query, key, view, score, order, threshold } = address;
   const more = Object.entries(address).filter(([name]) => !OWN.includes(name)); // the views' own: each checks its own
@@ -37,7 +53,11 @@ export function restore(address) {
   };
 }
 
-/** What goes into the address; undefined takes an entry out. */
+/**
+ * What goes into the address; undefined takes an entry out.
+ * @param {State} state
+ * @param {{ trace: import("../core/trace.js").Trace }} page
+ */
 export function remembered(state, { trace }) {
   const { chosen, pinned, side, focus, heads, key, view, ...rest } = state;
   return {
@@ -50,31 +70,57 @@ export function remembered(state, { trace }) {
   };
 }
 
-/** The compared heads after the shown one became [layer, head]: it leads; where it was among them, none leaves. */
+/**
+ * The compared heads after the shown one became [layer, head]: it leads; where it was among them, none leaves.
+ * @param {Pair[]} heads
+ * @param {number} layer
+ * @param {number} head
+ */
 export function led(heads, layer, head) {
   const others = heads.filter((one) => !same(one, [layer, head]));
-  return [[layer, head], ...(others.length < heads.length ? others : others.slice(1))].slice(0, MOST_HEADS);
+  /** @type {Pair[]} */
+  const leading = [[layer, head], ...(others.length < heads.length ? others : others.slice(1))];
+  return leading.slice(0, MOST_HEADS);
 }
 
-/** The compared heads with one more at their end, or without it where it was among them; the last one stays. */
+/**
+ * The compared heads with one more at their end, or without it where it was among them; the last one stays.
+ * @param {Pair[]} heads
+ * @param {number} layer
+ * @param {number} head
+ * @returns {Pair[]}
+ */
 export function toggled(heads, layer, head) {
   const others = heads.filter((one) => !same(one, [layer, head]));
   if (others.length < heads.length) return others.length ? others : heads;
   return heads.length < MOST_HEADS ? [...heads, [layer, head]] : heads;
 }
 
+/**
+ * @param {number} i
+ * @param {number} size
+ */
 export function clamp(i, size) {
   return Math.max(0, Math.min(size - 1, i));
 }
 
+/**
+ * @param {Pair} one
+ * @param {Pair} other
+ */
 function same([layer, head], [otherLayer, otherHead]) {
   return layer === otherLayer && head === otherHead;
 }
 
+/**
+ * @param {unknown} one
+ * @returns {one is Pair}
+ */
 function isHead(one) {
   return Array.isArray(one) && one.length === 2 && one.every((i) => whole(i) !== undefined);
 }
 
+/** @param {unknown} value */
 function whole(value) {
-  return Number.isInteger(value) && value >= 0 ? value : undefined;
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
 }

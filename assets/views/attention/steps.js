@@ -7,11 +7,24 @@ import { axis, legend } from "../components/legend.js";
 import { make } from "../core/dom.js";
 import { counted, difference, equation, number, percent, read } from "../core/format.js";
 
+/**
+ * @typedef {import("./attention.js").Face} Face
+ * @typedef {import("./row.js").Panel} Panel a step
+ * @typedef {import("./row.js").Softmax} Softmax
+ * @typedef {{ id: string, title: string, formula: string, block?: undefined }} Awaited a step that is being computed
+ * @typedef {import("../components/cells.js").Where} Where
+ * @typedef {import("../core/store.js").Answers["weighted"]["arrays"]} Weighted
+ * @typedef {{ element: HTMLElement, update: (next: Panel) => void, cells: ReturnType<typeof mountCells> | null, value: HTMLElement | null, labels: HTMLElement[], keys: HTMLElement[] }} Shown
+ * @typedef {(x: number) => string} Format
+ * @typedef {{ top: string, total: string, holds: boolean, columns: { score: string, power: string, write: Format, exact: Format }[] }} Texts of a softmax
+ */
+
 const GAP = 18; // CSS pixels between two panels
 const NARROWEST = 146; // a panel, for its title
 const CELL = { least: 1, legible: 6.5, most: 36 }; // of a cell's side
 const LABELS = { room: 74, from: 9.5 }; // tokens beside the first panel of a line, where rows are this high
 const AXIS = 14; // CSS pixels of a cell that its key's name fits under
+/** @type {Record<string, string>} */
 const STAGES = {
   raw: "scores",
   scores: "scores",
@@ -27,7 +40,11 @@ const MORE = 8; // digits of what all keys of a row share
 const NAMES = 104; // CSS pixels of the names of the lines
 const COLUMN = 77; // and of a key
 
-/** The view `Steps` of attention.js. */
+/**
+ * The view `Steps` of attention.js.
+ * @param {HTMLElement} root
+ * @param {Face} page
+ */
 export function mount(root, page) {
   return new Steps(root, page);
 }
@@ -35,19 +52,25 @@ export function mount(root, page) {
 class Steps {
   /** @type {ReturnType<Steps["sizes"]>} */
   scale;
-  /** @type {any[]} the steps */
+  /** @type {(Panel | Awaited)[]} the steps */
   list;
+  /** @type {string} why the last step cannot be had */
+  refused;
+  /** @type {string | undefined} of what the last step is */
+  about;
 
   /**
    * @param {HTMLElement} root
-   * @param {import("./attention.js").Page} page
+   * @param {Face} page
    */
   constructor(root, page) {
     this.root = root;
     this.page = page;
+    /** @type {Shown[]} */
     this.shown = [];
     this.made = "";
     this.timer = 0;
+    /** @type {Weighted | null} */
     this.answers = null;
     root.classList.add("attention-steps");
     root.loupe = this; // for tests: the numbers behind the picture
@@ -81,6 +104,7 @@ class Steps {
       return;
     const about = [page.trace.trace, page.trace.side, page.state.focus, page.state.layer].join();
     if (this.about !== about) this.ask(about);
+    /** @type {(Panel | Awaited)[]} */
     const list = [
       ...panels(page),
       this.answers
@@ -89,7 +113,11 @@ class Steps {
     ];
     const made = [page.edition, page.width, Boolean(this.answers), this.refused, list.map(({ id }) => id)].join();
     if (this.made !== made) this.build(list);
-    else this.shown.forEach((panel, i) => list[i].block && panel.update(list[i]));
+    else
+      this.shown.forEach((panel, i) => {
+        const step = list[i];
+        if (step.block) panel.update(step);
+      });
     this.made = made;
     this.list = list;
     this.written = write(this.ledger, page, list, (key) => page.go({ key }));
@@ -103,6 +131,7 @@ class Steps {
     return editedCells(this.page, state.layer, state.head, STAGES[id]);
   }
 
+  /** @param {string} sentence */
   refuse(sentence) {
     this.title.textContent = sentence;
     this.place.replaceChildren();
@@ -110,7 +139,10 @@ class Steps {
     this.made = "";
   }
 
-  /** The lengths of what is handed over: the server multiplies for all heads of a layer at once. */
+  /**
+   * The lengths of what is handed over: the server multiplies for all heads of a layer at once.
+   * @param {string} about
+   */
   ask(about) {
     this.about = about;
     this.answers = null;
@@ -118,6 +150,7 @@ class Steps {
     clearTimeout(this.timer);
     const { side } = this.page.trace;
     const { focus, layer } = this.page.state;
+    /** @param {{ answers: Weighted } | { refused: string }} change */
     const settle = (change) =>
       about === this.about && this.root.isConnected && (Object.assign(this, change), this.update());
     this.timer = setTimeout(() => {
@@ -130,10 +163,17 @@ class Steps {
 
   // --- the panels --------------------------------------------------------------------------------------------------------
 
-  /** How large the panels are: as many side by side as stay legible, and never a cell below a pixel. */
+  /**
+   * How large the panels are: as many side by side as stay legible, and never a cell below a pixel.
+   * @param {number} count
+   */
   sizes(count) {
     const { page } = this;
     const { rows, cols } = page.trace.block(page.hook("pattern"), page.state.head);
+    /**
+     * @param {number} n
+     * @param {number} labels
+     */
     const room = (n, labels) => (page.width - labels - (n - 1) * GAP) / n; // for a panel
     const least = Math.max(NARROWEST, cols * Math.max(CELL.least, Math.min(CELL.legible, 220 / cols)));
     let side = count;
@@ -143,6 +183,7 @@ class Steps {
     return { side, pitch, width: pitch * cols, rows, cols, labelled };
   }
 
+  /** @param {(Panel | Awaited)[]} list */
   build(list) {
     this.scale = this.sizes(list.length);
     const { side, width, labelled } = this.scale;
@@ -151,7 +192,12 @@ class Steps {
     this.shown = list.map((one, i) => this.panel(one, i % side === 0 && labelled));
   }
 
-  /** One step: its name, its matrix, what the lit cell holds, and what its colours mean. */
+  /**
+   * One step: its name, its matrix, what the lit cell holds, and what its colours mean.
+   * @param {Panel | Awaited} one
+   * @param {boolean} labelled
+   * @returns {Shown}
+   */
   panel(one, labelled) {
     const { page, scale } = this;
     const element = make("section", "steps-panel");
@@ -174,6 +220,7 @@ class Steps {
     const value = make("p", "steps-value");
     element.append(...(keys ? [keys.element] : []), value, colours.element);
     if (one.made) element.append(make("p", "steps-made", `made of ${one.made}`));
+    /** @param {Panel} next */
     const update = (next) => {
       held.one = next;
       cells.update(this.drawn(next));
@@ -184,11 +231,16 @@ class Steps {
     return { element, update, cells, value, labels: labels?.labels ?? [], keys: keys?.labels ?? [] };
   }
 
+  /**
+   * @param {HTMLElement} element
+   * @returns {Shown}
+   */
   waiting(element) {
     element.append(make("p", "steps-waits", this.refused || "being computed …"));
     return { element, update() {}, cells: null, value: null, labels: [], keys: [] };
   }
 
+  /** @param {string[]} pieces */
   labels(pieces) {
     const element = make("div", "steps-labels");
     element.style.width = `${LABELS.room}px`;
@@ -205,12 +257,19 @@ class Steps {
     return { element, labels };
   }
 
-  /** Where the colours of a step end. */
+  /**
+   * Where the colours of a step end.
+   * @param {Pick<Panel, "id" | "block" | "scale">} panel
+   */
   ended({ id, block, scale }) {
     if (scale === "unit") return 1;
     return endOf(this.page, `step ${id}`, scale === "signed" ? extent(block) : largest(block));
   }
 
+  /**
+   * @param {Panel} panel
+   * @returns {import("../components/cells.js").Picture}
+   */
   drawn({ id, block, role, scale, title, hidden }) {
     const { pitch, width } = this.scale;
     const { state } = this.page;
@@ -219,7 +278,7 @@ class Steps {
     return {
       block,
       role,
-      scale: /** @type {Scale} */ (scale === "signed" ? "signed" : "unit"),
+      scale: scale === "signed" ? "signed" : "unit",
       max,
       width,
       pitch,
@@ -230,6 +289,10 @@ class Steps {
     };
   }
 
+  /**
+   * @param {ReturnType<typeof legend>} colours
+   * @param {Panel} one
+   */
   explain(colours, one) {
     const end = this.ended(one);
     colours.show(one.block, end);
@@ -238,61 +301,86 @@ class Steps {
 
   // --- looking and picking -----------------------------------------------------------------------------------------------
 
-  /** The cell that is read: the one under the pointer, or the chosen one. */
+  /**
+   * The cell that is read: the one under the pointer, or the chosen one.
+   * @returns {Where}
+   */
   get cell() {
     const { hover, state } = this.page;
-    return hover && hover.col !== null ? hover : { row: hover?.row ?? state.query, col: state.key };
+    const row = hover?.row ?? state.query;
+    return { row, col: hover?.col ?? state.key };
   }
 
   mark() {
     const { page, cell } = this;
     if (!this.list) return;
+    /**
+     * @param {string} piece
+     * @param {string} role
+     */
     const name = (piece, role) => make("bdi", `role-${role}`, piece);
     this.title.replaceChildren(name(page.trace.pieces[cell.row], "query"), " reads ", name(page.keys[cell.col], "key"));
     this.shown.forEach(({ cells, value, labels, keys }, i) => {
       cells?.mark({ picked: cell, lit: cell.col });
-      if (value) value.textContent = this.spelled(this.list[i], cell);
+      const step = this.list[i];
+      if (value && step.block) value.textContent = this.spelled(step, cell);
       lit(labels, cell.row);
       lit(keys, cell.col);
     });
   }
 
   /**
-   * @param {Record<string, any>} panel
-   * @param {{ row: number, col: number }} cell
+   * @param {Pick<Panel, "block" | "scale">} panel
+   * @param {Where} cell
    */
   spelled({ block, scale }, { row, col }) {
     const value = at(block, row, col);
     return scale === "unit" ? percent(value) : number(value);
   }
 
+  /**
+   * @param {"hover" | "pick"} event
+   * @param {Where | null} where
+   * @param {Panel} panel
+   */
   onCell(event, where, panel) {
     const { page } = this;
-    if (event === "pick") return page.go({ query: where.row, key: where.col });
+    if (event === "pick" && where) return page.go({ query: where.row, key: where.col });
     page.point(where);
     if (!where) return page.tip(null);
     page.tip(`${panel.title}  ${page.trace.pieces[where.row]} → ${page.keys[where.col]}`, this.spelled(panel, where));
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
+    /** @type {[down: number, right: number] | undefined} */
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (!move) return;
     event.preventDefault();
     event.stopPropagation();
     const { page, scale } = this;
+    /**
+     * @param {number} i
+     * @param {number} size
+     */
     const inside = (i, size) => Math.max(0, Math.min(size - 1, i));
     page.go({
       query: inside(page.state.query + move[0], scale.rows),
       key: inside(page.state.key + move[1], scale.cols),
     });
-    const weight = this.shown.findIndex(({ element }) => element.dataset.step === "pattern");
-    page.tell(
-      `“${page.trace.pieces[page.state.query]}” gives “${page.keys[page.state.key]}” ${this.spelled(this.list[weight], this.cell)}`,
-    );
+    const weights = this.list.find(({ id }) => id === "pattern");
+    if (weights?.block)
+      page.tell(
+        `“${page.trace.pieces[page.state.query]}” gives “${page.keys[page.state.key]}” ${this.spelled(weights, this.cell)}`,
+      );
   }
 }
 
-/** Lights one of `labels`, touching only what changes. */
+/**
+ * Lights one of `labels`, touching only what changes.
+ * @param {HTMLElement[]} labels
+ * @param {number} at
+ */
 function lit(labels, at) {
   const before = labels.findIndex((label) => label.classList.contains("lit"));
   if (before === at) return;
@@ -302,7 +390,13 @@ function lit(labels, at) {
 
 // --- one row in numbers: its largest keys side by side, from the raw product down to the weight and the stored one ---
 
-/** Writes the row of `page` in `root`; `list` are the steps of row.js, `pick(key)` hears which key was clicked. */
+/**
+ * Writes the row of `page` in `root`; `list` are the steps of row.js, `pick(key)` hears which key was clicked.
+ * @param {HTMLElement} root
+ * @param {Face} page
+ * @param {(Panel | Awaited)[]} list
+ * @param {(key: number) => void} pick
+ */
 function write(root, page, list, pick) {
   const { trace, state } = page;
   const block = page.hook("");
@@ -319,15 +413,29 @@ function write(root, page, list, pick) {
   return { keys, row, stored };
 }
 
+/** @param {Face} page */
 function title(page) {
   const element = make("h3", "ledger-title");
   element.append("The row of ", make("bdi", "role-query", page.trace.pieces[page.state.query]), " in numbers");
   return element;
 }
 
+/**
+ * @param {Face} page
+ * @param {(Panel | Awaited)[]} list
+ * @param {Softmax} row
+ * @param {Cells} stored
+ * @param {number[]} keys
+ * @param {Texts} texts
+ * @param {(key: number) => void} pick
+ */
 function table(page, list, row, stored, keys, texts, pick) {
   const element = make("table", "ledger");
   const { query, key } = page.state;
+  /**
+   * @param {string} name
+   * @param {string[]} cells
+   */
   const line = (name, cells, kind = "") => {
     const tr = make("tr", kind);
     const heading = make("th", "", name);
@@ -335,14 +443,23 @@ function table(page, list, row, stored, keys, texts, pick) {
     tr.append(heading, ...cells.map((text, i) => make("td", keys[i] === key ? "chosen" : "", text)));
     return tr;
   };
-  const value = (id, col) => at(list.find((panel) => panel.id === id).block, query, col);
+  /**
+   * @param {string} id
+   * @param {number} col
+   */
+  const value = (id, col) => {
+    const block = list.find((panel) => panel.id === id)?.block;
+    return block ? at(block, query, col) : NaN;
+  };
   const scale = factor(page.trace, page.trace.block(page.hook("q"), page.state.head).cols);
+  /** @type {Record<string, (col: number, i: number) => string>} */
   const leads = {
     raw: (col) => equation([value("raw", col)], (x) => x * scale, value("scores", col), brief).texts[0],
     masked: (col, i) =>
       equation([value("masked", col)], (s) => s / row.temperature, row.masked[col], texts.columns[i].write, brief)
         .texts[0],
   };
+  /** @param {string} id */
   const of = (id) => keys.map(leads[id] ?? ((col) => brief(value(id, col))));
   const shown = list.filter(({ id }) => id !== "pattern" && id !== "weighted");
   const weighted = list.find(({ id }) => id === "weighted");
@@ -389,13 +506,22 @@ function table(page, list, row, stored, keys, texts, pick) {
   return element;
 }
 
-/** Whether an edit put one of these weights there, and not the softmax. */
+/**
+ * Whether an edit put one of these weights there, and not the softmax.
+ * @param {Face} page
+ * @param {number[]} keys
+ */
 function replaced(page, keys) {
   const { layer, head, query } = page.state;
   const [all, before] = ["pattern", "masked_scores"].map((stage) => editedCells(page, layer, head, stage));
-  return Boolean(all) && keys.some((col) => at(all, query, col) && !(before && at(before, query, col)));
+  return all !== undefined && keys.some((col) => at(all, query, col) && !(before && at(before, query, col)));
 }
 
+/**
+ * @param {Face} page
+ * @param {number[]} keys
+ * @param {(key: number) => void} pick
+ */
 function heads(page, keys, pick) {
   const tr = make("tr");
   const cells = keys.map((col) => {
@@ -412,6 +538,13 @@ function heads(page, keys, pick) {
   return tr;
 }
 
+/**
+ * @param {Face} page
+ * @param {Softmax} row
+ * @param {Cells} stored
+ * @param {number[]} keys
+ * @param {Texts} texts
+ */
 function sum(page, row, stored, keys, { top, total }) {
   const element = make("p", "ledger-sum");
   if (!row.total) {
@@ -431,6 +564,9 @@ function sum(page, row, stored, keys, { top, total }) {
 /**
  * The texts of a softmax over a row's `keys`, in which each line gives the next one as it is printed: {top, total, holds, columns}, of
  * each key {score, power, write, exact}, with `write` the format of its score and `exact` that of its power.
+ * @param {Pick<Softmax, "top" | "total" | "masked" | "exponentials" | "weights">} row
+ * @param {number[]} keys
+ * @returns {Texts}
  */
 export function softmaxTexts(row, keys, more = 0) {
   const [top, total] = [number(row.top, more), number(row.total, more)];
@@ -438,15 +574,24 @@ export function softmaxTexts(row, keys, more = 0) {
   const columns = keys.map((col) => {
     const [score, power, weight] = [row.masked[col], row.exponentials[col], row.weights[col]];
     const last = equation([power], (e) => e / read(total), weight, percent, brief);
+    /** @param {number} e */
     const exact = (e) => brief(e, last.digits[0]);
     const first = equation([score], (s) => Math.exp(s - read(top)), power, exact, brief);
     holds &&= !Number.isFinite(score) || (first.sign === "=" && last.sign === "=");
-    return { score: first.texts[0], power: exact(power), write: (s) => brief(s, first.digits[0]), exact };
+    return {
+      score: first.texts[0],
+      power: exact(power),
+      write: (/** @type {number} */ s) => brief(s, first.digits[0]),
+      exact,
+    };
   });
   return holds || more === MORE ? { top, total, holds, columns } : softmaxTexts(row, keys, more + 1);
 }
 
-/** A number with four significant digits or `more`, so that twelve stand side by side. */
+/**
+ * A number with four significant digits or `more`, so that twelve stand side by side.
+ * @param {number} x
+ */
 function brief(x, more = 0) {
   if (!Number.isFinite(x) || x === 0) return number(x);
   const size = Math.abs(x);

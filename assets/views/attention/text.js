@@ -12,6 +12,16 @@ import { make, range } from "../core/dom.js";
 import { counted, number, percent } from "../core/format.js";
 import { css, ramp, step } from "../core/palette.js";
 
+/**
+ * @typedef {import("./attention.js").Face} Face
+ * @typedef {import("./over.js").Measure} Measure
+ * @typedef {import("./over.js").Way} Way
+ * @typedef {import("../core/store.js").Answers["text_average"]["arrays"]} Average
+ * @typedef {"both" | "keys" | "rows" | "aside"} Role of a text: which axis its tokens are, or neither
+ * @typedef {{ name: string, role: Role, pieces: string[], special: boolean[], roles?: string[] }} Text that is read or looked at
+ * @typedef {{ view: ReturnType<typeof mountProse>, data: () => import("../components/prose.js").Prose, role: Role }} Written
+ */
+
 const FULL = 0.1; // the least weight at which the colour may be full, so that an even spread does not look like a peak
 const PATIENCE = 300; // milliseconds without an answer after which it is said what is computed
 const NAMED = 5; // of the largest weights, in words
@@ -24,19 +34,24 @@ const AVERAGED = { least: 6, most: 15 }; // CSS pixels of a cell of the average 
 const WIDEST = 470; // of its map
 const BESIDE = 110; // what stands beside the cells
 const LABEL = 13; // CSS pixels that a label needs
+/** @type {Partial<Record<Measure, Record<Way, string>>>} */
 const VERBS = {
   rollout: { out: " is mixed mostly from ", in: " goes mostly into " },
   flow: { out: " can get most from ", in: " can give most to " },
 };
 
+/**
+ * @param {HTMLElement} root
+ * @param {Face} page
+ */
 export function mount(root, page) {
   return new Over(root, page);
 }
 
 class Over {
-  /** @type {"in" | "out"} whether the chosen token looks, or is looked at */
+  /** @type {Way} whether the chosen token looks, or is looked at */
   way;
-  /** @type {any[]} {view, data} each */
+  /** @type {Written[]} */
   texts;
   /** @type {ReturnType<typeof mountPicture> | null} */
   picture;
@@ -46,10 +61,16 @@ class Over {
   table;
   /** @type {(weight: number) => string} */
   spelled;
+  /** @type {Float64Array} what is painted */
+  line;
+  /** @type {number} the weight at which the colour is full */
+  top;
+  /** @type {Average | undefined} */
+  many;
 
   /**
    * @param {HTMLElement} root
-   * @param {import("./attention.js").Page} page
+   * @param {Face} page
    */
   constructor(root, page) {
     this.page = page;
@@ -92,7 +113,10 @@ class Over {
     this.find(id);
   }
 
-  /** Draws at once what is here, and what has to be asked for when it comes; until then the old picture stays, paler. */
+  /**
+   * Draws at once what is here, and what has to be asked for when it comes; until then the old picture stays, paler.
+   * @param {Measure} id
+   */
   async find(id) {
     const turn = ++this.turn;
     const { page } = this;
@@ -138,7 +162,10 @@ class Over {
         : `Computing ${id === "head" ? "the weights" : `the ${label}`} of ${counted(length, "token")} …`;
   }
 
-  /** Of rows that have no average, because the texts are shorter than this one. */
+  /**
+   * Of rows that have no average, because the texts are shorter than this one.
+   * @param {number} rows
+   */
   beyond(rows) {
     const { grid, length } = this.page.trace;
     return grid || rows >= length
@@ -146,6 +173,10 @@ class Over {
       : ` Too few of them are longer than ${counted(rows, "token")}: later positions of this text have no average.`;
   }
 
+  /**
+   * @param {() => void} draw
+   * @param {boolean} averaged
+   */
   show(draw, averaged) {
     this.wait(false);
     this.body.hidden = averaged;
@@ -155,7 +186,11 @@ class Over {
     this.mark();
   }
 
-  /** The text stays, unpainted: there may be an answer for another token of it. */
+  /**
+   * The text stays, unpainted: there may be an answer for another token of it.
+   * @param {string} sentence
+   * @param {Measure} id
+   */
   fail(sentence, id) {
     const { page, way } = this;
     this.show(() => this.draw(new Float64Array(way === "out" ? page.keys.length : page.trace.length), id), false);
@@ -164,6 +199,10 @@ class Over {
     this.said.textContent = sentence.charAt(0).toUpperCase() + sentence.slice(1);
   }
 
+  /**
+   * @param {Float64Array} line
+   * @param {Measure} id
+   */
   draw(line, id) {
     const { page } = this;
     this.line = line;
@@ -197,6 +236,10 @@ class Over {
     this.picture = mountPicture(place, this.pictureData(), (event, where) => this.hear(event, where, "painted"));
   }
 
+  /**
+   * @param {Text} text
+   * @returns {Written}
+   */
   text({ name, role, pieces, special, roles }) {
     const { page } = this;
     const section = make("section", "text-of");
@@ -206,7 +249,8 @@ class Over {
     const data = () => {
       const painted = role === "both" || role === (this.way === "out" ? "keys" : "rows");
       const chosen = role === "both" || role === (this.way === "out" ? "rows" : "keys");
-      const weight = (i) => (painted ? this.line[i] : null);
+      /** @param {number} i */
+      const weight = (i) => (painted ? this.line[i] : 0);
       return {
         name: name || "the text; arrow keys choose a token",
         pieces,
@@ -214,8 +258,8 @@ class Over {
         roles,
         size: letters(page.trace.length, page.narrow),
         chosen: chosen ? this.chosen : null,
-        paint: (i) => (weight(i) > 0 ? this.tone(weight(i)) : null),
-        quiet: (i) => painted && weight(i) === 0,
+        paint: (/** @type {number} */ i) => (weight(i) > 0 ? this.tone(weight(i)) : null),
+        quiet: (/** @type {number} */ i) => painted && weight(i) === 0,
       };
     };
     const view = mountProse(place, data(), (event, where) => role !== "aside" && this.hear(event, where, role));
@@ -231,6 +275,7 @@ class Over {
     return this.page.state[this.way === "out" ? "query" : "key"];
   }
 
+  /** @param {number} weight */
   tone(weight) {
     const index = step(weight, "unit", this.top);
     return { ground: css(this.table[index]), ink: this.inks(this.table[index]) };
@@ -255,9 +300,14 @@ class Over {
     this.body.querySelector(".over-picture canvas").setAttribute("aria-label", this.sentence());
   }
 
+  /**
+   * @param {"hover" | "pick"} event
+   * @param {{ row: number } | null} where
+   * @param {Role | "painted"} role
+   */
   hear(event, where, role) {
     const { page } = this;
-    if (event === "pick") return this.choose(where.row, role);
+    if (event === "pick" && where) return this.choose(where.row, role);
     if (!where || this.waiting) {
       page.point(null);
       return page.tip(null);
@@ -272,14 +322,21 @@ class Over {
     );
   }
 
-  /** A click on the other text turns around: what looks at this one? */
+  /**
+   * A click on the other text turns around: what looks at this one?
+   * @param {number} row
+   * @param {Role | "painted"} role
+   */
   choose(row, role) {
     const way = role === "rows" ? "out" : role === "keys" ? "in" : this.way;
     const turned = way !== this.way && !downward(this.page) ? { way: way === "in" ? "in" : undefined } : {};
     this.page.go({ [way === "out" ? "query" : "key"]: row, ...turned });
   }
 
-  /** Of one text the same token stays chosen. */
+  /**
+   * Of one text the same token stays chosen.
+   * @param {string} way
+   */
   face(way) {
     const { state } = this.page;
     const same =
@@ -331,14 +388,23 @@ class Over {
   }
 }
 
-/** The row of a text that a pointed-at cell {row, col} names: of one text, the one that is not chosen. */
+/**
+ * The row of a text that a pointed-at cell {row, col} names: of one text, the one that is not chosen.
+ * @param {Role} role
+ * @param {Face["hover"]} hover
+ * @param {Way} way
+ */
 function marked(role, hover, way) {
   if (!hover) return null;
   if (role === "both") return way === "out" ? hover.col : hover.row;
   return role === "keys" ? hover.col : hover.row;
 }
 
-/** What is read and looked at: {name, role, pieces, special}; of a picture only what stands before it is text. */
+/**
+ * What is read and looked at: {name, role, pieces, special}; of a picture only what stands before it is text.
+ * @param {Face} page
+ * @returns {Text[]}
+ */
 function textsOf({ trace, state }) {
   const { pieces, special, roles, grid, source } = trace;
   if (grid && trace.arrays.picture) return [{ name: "", role: "both", pieces: pieces.slice(0, grid.offset), special }];
@@ -359,16 +425,24 @@ function textsOf({ trace, state }) {
 
 // --- from where to where attention is rolled out, and whose ---
 
-/** From which block to which a rollout goes, and whether of one head: {element, show(id)}: of the measure of that name. */
+/**
+ * From which block to which a rollout goes, and whether of one head: {element, show(id)}: of the measure of that name.
+ * @param {Face} page
+ */
 function mountRange(page) {
   const element = make("div", "blocks-of");
   const blocks = element.appendChild(make("div", "blocks-of"));
+  /**
+   * @param {string} name
+   * @param {0 | 1} at
+   * @param {(block: number) => { first: number, last: number }} change
+   */
   const pick = (name, at, change) => {
     const select = make("select");
     select.setAttribute("aria-label", `${name} block`);
     select.addEventListener("change", () => page.go(change(Number(select.value))));
     blocks.append(make("span", "", name), select);
-    return (value, count) => {
+    return (/** @type {number[]} */ value, /** @type {number} */ count) => {
       if (select.length !== count)
         select.replaceChildren(...range(0, count).map((i) => Object.assign(make("option", "", i + 1), { value: i })));
       select.value = String(value[at]);
@@ -386,6 +460,7 @@ function mountRange(page) {
     (which) => page.go({ alone: which === "one" || undefined }),
   );
   element.append(heads.element);
+  /** @param {Measure} id */
   const show = (id) => {
     element.hidden = id !== "rollout" && id !== "layers";
     blocks.hidden = id !== "rollout";
@@ -397,9 +472,14 @@ function mountRange(page) {
 
 // --- one head averaged over many texts, as a small map: positions down and across, and how many texts stand behind each row ---
 
-/** data = {pattern, count} of the server's answer; `show` draws them. */
+/**
+ * data = {pattern, count} of the server's answer; `show` draws them.
+ * @param {HTMLElement} root
+ * @param {Face} page
+ */
 function mountAverage(root, page) {
   root.classList.add("average");
+  /** @param {Average} answer */
   const draw = (answer) => {
     const [rows, cols] = answer.pattern.shape;
     const block = { data: answer.pattern.data, offset: 0, stride: cols, rows, cols };
@@ -412,7 +492,7 @@ function mountAverage(root, page) {
     const data = {
       block,
       role: "attention",
-      scale: /** @type {Scale} */ ("unit"),
+      scale: /** @type {const} */ ("unit"),
       max: top,
       width: pitch * cols,
       pitch,
@@ -421,6 +501,11 @@ function mountAverage(root, page) {
     };
     root.replaceChildren(cells); // where the colours are
     mountCells(cells, data, (event, where) => event === "hover" && said(answer, block, where));
+    /**
+     * @param {string} name
+     * @param {(row: number) => string | number} text
+     * @param {string} role
+     */
     const numbers = (name, text, role) => {
       const column = make("div", `numbers ${role}`);
       for (const row of range(0, rows)) column.append(make("span", "", row % every ? "" : text(row)));
@@ -439,6 +524,11 @@ function mountAverage(root, page) {
       numbers(page.trace.grid ? "pictures" : "texts", (row) => answer.count.data[row].toLocaleString("en"), "counts"),
     );
   };
+  /**
+   * @param {Average} answer
+   * @param {Block} block
+   * @param {import("../components/cells.js").Where | null} where
+   */
   const said = (answer, block, where) => {
     if (!where) return page.tip(null);
     const texts = answer.count.data[where.row].toLocaleString("en");

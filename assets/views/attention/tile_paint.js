@@ -3,9 +3,22 @@
 import { named } from "./axes.js";
 import { at, paint } from "../components/cells.js";
 import { outline } from "../components/cells_edited.js";
-import { make } from "../core/dom.js";
+import { make, pencil } from "../core/dom.js";
 import { ramp, step } from "../core/palette.js";
 import { fraction } from "../core/place.js";
+
+/**
+ * @typedef {import("./numbers.js").Tile} Tile
+ * @typedef {import("./numbers.js").Span} Span
+ * @typedef {import("./tiles.js").Part} Part
+ * @typedef {import("./tiles.js").Seen} Seen
+ * @typedef {import("./tiles.js").Page} Page
+ * @typedef {{ block: Block, max: number, role: string, name: string }} Small the whole head; `name` is of what
+ * @typedef {{ high: number, wide: number }} Cell weights that it stands for
+ * @typedef {Part & { wide: number, tall: number, rows: number, cols: number, width: number, height: number, overview: { block: Block, max: number } | null,
+ *   cells: number, role: string, max: number | undefined, tiles: Tile[], apart: boolean, cell: Cell, edition: number | string }} Picture
+ * @typedef {{ top: number, left: number, down: number, across: number, wide: number, tall: number, lit: { row: number, col: number } }} Named
+ */
 
 const APART = 7; // CSS pixels of a weight, from which on weights are drawn apart
 const TALL = 46; // CSS pixels of the whole head, small
@@ -14,17 +27,27 @@ const TEXT = 15; // CSS pixels between two names at the left
 const NAMED = 13; // the width of a column from which on every one has its name on top
 const NUMBER = 44; // between two numbers on top
 
+/** @template {Tile} One */
 export class Painter {
-  /** `root` is where the theme's colours are read. */
+  /** @type {string} whose colour tiles have */
+  role;
+
+  /**
+   * `root` is where the theme's colours are read.
+   * @param {HTMLCanvasElement} canvas
+   * @param {HTMLElement} root
+   */
   constructor(canvas, root) {
     this.canvas = canvas;
     this.root = root;
+    /** @type {WeakMap<Tile, { edition: string, image: OffscreenCanvas }>} */
     this.images = new WeakMap();
   }
 
   /**
    * view = {rows, cols, width, height: of the whole; top, left, across, down: what is in view; wide, tall: of a weight; overview: {block, max}
    * with `cells` a side, or null; role: whose colour; max: of a tile, where the ramp ends; tiles, which are no finer than a pixel; apart: whether a cell is one weight; cell: {high, wide} weights of one; edition}, in weights and CSS pixels.
+   * @param {Picture & { tiles: One[] }} view
    */
   paint(view) {
     const { canvas } = this;
@@ -33,10 +56,19 @@ export class Painter {
     canvas.width = Math.max(1, Math.round(view.width * dpr));
     canvas.height = Math.max(1, Math.round(view.height * dpr));
     Object.assign(canvas.style, { width: `${view.width}px`, height: `${view.height}px` });
-    const context = canvas.getContext("2d");
+    const context = pencil(canvas);
     context.imageSmoothingEnabled = false; // what is drawn is an element, never a mean of several
+    /** @param {number} col */
     const x = (col) => Math.round((col - left) * wide * dpr);
+    /** @param {number} row */
     const y = (row) => Math.round((row - top) * tall * dpr);
+    /**
+     * @param {OffscreenCanvas | null} image
+     * @param {Span} rows
+     * @param {Span} columns
+     * @param {number} high
+     * @param {number} breadth
+     */
     const put = (image, [first, last], [begin, end], high, breadth) => {
       context.clearRect(x(begin), y(first), x(end) - x(begin), y(last) - y(first));
       if (image)
@@ -63,6 +95,11 @@ export class Painter {
     drawEdited(context, this.root, view);
   }
 
+  /**
+   * @param {One} one
+   * @param {string} edition
+   * @param {number} max
+   */
   tileImage(one, edition, max) {
     if (!one.weight) return null;
     const kept = this.images.get(one);
@@ -75,7 +112,11 @@ export class Painter {
     return image;
   }
 
-  /** A block as a picture, one pixel a cell; what is exactly zero stays empty. */
+  /**
+   * A block as a picture, one pixel a cell; what is exactly zero stays empty.
+   * @param {Block} block
+   * @param {number} max
+   */
   image(block, max) {
     const table = ramp(this.root, this.role, "unit");
     const image = new ImageData(block.cols, block.rows);
@@ -92,6 +133,11 @@ export class Painter {
   }
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Picture} view
+ * @param {{ x: (col: number) => number, y: (row: number) => number, dpr: number }} scale
+ */
 function gaps(context, { top, left, across, down, wide, tall }, { x, y, dpr }) {
   const { width, height } = context.canvas;
   const line = Math.max(1, Math.round(dpr));
@@ -106,6 +152,9 @@ function gaps(context, { top, left, across, down, wide, tall }, { x, y, dpr }) {
 /**
  * Draws on the painted map where `view.tiles` (numbers.js, the coarsest first) hold edited cells; `view` is what
  * the painter is given, `view.cell` {high, wide} the weights that a cell stands for. A finer tile counts before a coarser one.
+ * @param {CanvasRenderingContext2D} context
+ * @param {HTMLElement} root
+ * @param {Picture} view
  */
 function drawEdited(context, root, view) {
   if (!view.tiles.some(({ edited }) => edited)) return;
@@ -133,12 +182,24 @@ function drawEdited(context, root, view) {
   );
 }
 
-/** First cell and number of cells of an axis: those in view and one beyond, so that a border is where the edited cells end and not the view. */
+/**
+ * First cell and number of cells of an axis: those in view and one beyond, so that a border is where the edited cells end and not the view.
+ * @param {number} from
+ * @param {number} count
+ * @param {number} size
+ * @param {number} all
+ */
 function around(from, count, size, all) {
   const first = Math.max(0, Math.floor(from / size) - 1);
   return [first, Math.min(Math.ceil(all / size), Math.ceil((from + count) / size) + 1) - first];
 }
 
+/**
+ * @param {Block} grid
+ * @param {Uint8Array} known
+ * @param {Tile} tile
+ * @param {{ firstRow: number, firstCol: number, cell: Cell }} of
+ */
 function fill(grid, known, tile, { firstRow, firstCol, cell }) {
   const [startRow, endRow] = cellsOf(tile.rows, cell.high, firstRow, grid.rows);
   const [startCol, endCol] = cellsOf(tile.columns, cell.wide, firstCol, grid.cols);
@@ -148,17 +209,35 @@ function fill(grid, known, tile, { firstRow, firstCol, cell }) {
       if (known[at]) continue;
       known[at] = 1;
       if (tile.edited)
-        grid.data[at] = holds(tile, (r + firstRow) * cell.high, (c + firstCol) * cell.wide, cell) ? 1 : 0;
+        grid.data[at] = holds(tile, tile.edited, (r + firstRow) * cell.high, (c + firstCol) * cell.wide, cell) ? 1 : 0;
     }
   }
 }
 
+/**
+ * @param {Span} span
+ * @param {number} size
+ * @param {number} first
+ * @param {number} count
+ */
 function cellsOf([from, to], size, first, count) {
   return [Math.max(0, Math.floor(from / size) - first), Math.min(count, Math.ceil(to / size) - first)];
 }
 
-/** Whether any block of a tile that meets the cell at (row, col), in weights, is edited. */
-function holds({ rows, columns, high, wide, across, edited }, row, col, cell) {
+/**
+ * Whether any block of a tile that meets the cell at (row, col), in weights, is edited.
+ * @param {Tile} tile
+ * @param {Uint8Array} edited
+ * @param {number} row
+ * @param {number} col
+ * @param {Cell} cell
+ */
+function holds({ rows, columns, high, wide, across }, edited, row, col, cell) {
+  /**
+   * @param {number} at
+   * @param {Span} span
+   * @param {number} size
+   */
   const block = (at, [from, to], size) => Math.floor((Math.max(from, Math.min(to - 1, at)) - from) / size);
   for (let i = block(row, rows, high); i <= block(row + cell.high - 1, rows, high); i++) {
     for (let j = block(col, columns, wide); j <= block(col + cell.wide - 1, columns, wide); j++)
@@ -167,7 +246,11 @@ function holds({ rows, columns, high, wide, across, edited }, row, col, cell) {
   return false;
 }
 
-/** The whole head, small, with a frame around what the map shows; a click or a drag goes there. {element, update(window, rest, shown)}; `shown` is the {block, max, role} to draw, with a `name`. Calls `go(row, col)` with what is to be in the middle. */
+/**
+ * The whole head, small, with a frame around what the map shows; a click or a drag goes there. {element, update(window, rest, shown)}; `shown` is the {block, max, role} to draw, with a `name`. Calls `go(row, col)` with what is to be in the middle.
+ * @param {Pick<Page, "edition" | "element" | "state">} page
+ * @param {(row: number, col: number) => void} go
+ */
 export function minimap(page, go) {
   const element = make("div", "minimap");
   const canvas = make("canvas");
@@ -176,6 +259,7 @@ export function minimap(page, go) {
   canvas.setAttribute("role", "img");
   let drawn = "";
   let size = { rows: 1, cols: 1, width: TALL };
+  /** @param {PointerEvent} event */
   const jump = (event) => {
     const { x, y } = fraction(event, canvas);
     go(y * size.rows - 0.5, x * size.cols - 0.5);
@@ -186,6 +270,11 @@ export function minimap(page, go) {
   });
   canvas.addEventListener("pointermove", (event) => canvas.hasPointerCapture(event.pointerId) && jump(event));
 
+  /**
+   * @param {Part & { zoom: number }} window
+   * @param {{ rows: number, cols: number }} rest
+   * @param {Small} shown
+   */
   const update = ({ zoom, top, left, across, down }, { rows, cols }, { block, max, role, name }) => {
     const { state } = page;
     const width = Math.round(Math.max(WIDE.least, Math.min(WIDE.most, (TALL * cols) / rows)));
@@ -209,6 +298,11 @@ export function minimap(page, go) {
     element.title = "the whole of this head; click to go there";
     canvas.setAttribute("aria-label", "the whole of this head, and what of it is in view");
     frame.hidden = zoom === 1;
+    /**
+     * @param {number} x
+     * @param {number} all
+     * @param {number} to
+     */
     const part = (x, all, to) => (x / all) * to;
     Object.assign(frame.style, {
       transform: `translate(${part(left, cols, width)}px, ${part(top, rows, TALL)}px)`,
@@ -221,15 +315,20 @@ export function minimap(page, go) {
 
 /**
  * Of a map in tiles: places at round steps while tokens are too narrow to be named, then every token. {left, top, show(window, page)}: `window` is what tiles.js shows, {top, left, down, across, wide, tall, lit: {row, col}}.
+ * @param {Pick<Page, "trace" | "keys" | "specialKeys" | "go">} page
  */
 export function tileAxes(page) {
   const [left, top] = [make("div", "long-left"), make("div", "long-top")];
-  const pick = (name) => (event) => {
-    const found = event.target.closest("[data-i]");
+  /** @param {"query" | "key"} name */
+  const pick = (name) => (/** @type {MouseEvent} */ event) => {
+    const target = /** @type {Element} */ (event.target);
+    /** @type {HTMLElement | null} */
+    const found = target.closest("[data-i]");
     if (found) page.go({ [name]: Number(found.dataset.i) });
   };
   left.addEventListener("click", pick("query"));
   top.addEventListener("click", pick("key"));
+  /** @param {Named} window */
   const show = (window) => {
     left.replaceChildren(...rows(window, page.trace));
     top.replaceChildren(...columns(window, page.keys, page.specialKeys));
@@ -237,9 +336,18 @@ export function tileAxes(page) {
   return { left, top, show };
 }
 
+/**
+ * @param {Named} window
+ * @param {{ pieces: string[], special: boolean[] }} trace
+ */
 function rows({ top, down, tall, lit }, { pieces, special }) {
+  /** @param {number} i */
   const y = (i) => Math.max(0, Math.min(down * tall - TEXT, (i + 0.5 - top) * tall - TEXT / 2));
   const ticks = marks(top, down, round(TEXT / tall), lit.row);
+  /**
+   * @param {number} i
+   * @param {number} n
+   */
   const apart = (i, n) =>
     i === lit.row ||
     ![lit.row, ticks[n - 1]].some((other) => ticks.includes(other) && Math.abs(y(i) - y(other)) < TEXT - 2);
@@ -252,6 +360,11 @@ function rows({ top, down, tall, lit }, { pieces, special }) {
   });
 }
 
+/**
+ * @param {Named} window
+ * @param {string[]} pieces
+ * @param {boolean[]} special
+ */
 function columns({ left, across, wide, lit }, pieces, special) {
   const each = wide >= NAMED;
   const ticks = marks(left, across, each ? 1 : round(NUMBER / wide), lit.col);
@@ -267,16 +380,25 @@ function columns({ left, across, wide, lit }, pieces, special) {
   });
 }
 
-/** The places that are named: every `step`th that is in view, and the lit one with room around it. */
+/**
+ * The places that are named: every `step`th that is in view, and the lit one with room around it.
+ * @param {number} from
+ * @param {number} count
+ * @param {number} step
+ * @param {number} lit
+ */
 function marks(from, count, step, lit) {
   const first = Math.ceil((from - 0.5) / step) * step;
   const found = [];
   for (let i = Math.max(0, first); i + 0.5 <= from + count; i += step) found.push(i);
-  const seen = lit !== null && lit + 0.5 >= from && lit + 0.5 <= from + count;
+  const seen = lit + 0.5 >= from && lit + 0.5 <= from + count;
   return seen ? [...found.filter((i) => i !== lit && Math.abs(i - lit) >= (step > 1 ? 0.7 * step : 1)), lit] : found;
 }
 
-/** The smallest of 1, 2, 5, 10, 20, ... that is at least `least`. */
+/**
+ * The smallest of 1, 2, 5, 10, 20, ... that is at least `least`.
+ * @param {number} least
+ */
 function round(least) {
   let step = 1;
   while (step < least) {

@@ -8,23 +8,43 @@ import { mount as mountWindow, WINDOWED } from "./window.js";
 import { percent } from "../core/format.js";
 import { inquire } from "../core/store.js";
 
+/**
+ * @typedef {import("./attention.js").TiledPage} Page
+ * @typedef {import("./attention.js").TiledData} Data
+ * @typedef {import("./attention.js").View} View
+ * @typedef {import("./attention.js").ViewModule} ViewModule
+ * @typedef {import("./numbers.js").Kind} Kind
+ * @typedef {import("./source.js").Column} Column
+ * @typedef {import("./state.js").HeadOfRun} HeadOfRun
+ * @typedef {import("../core/store.js").Answers} Answers
+ * @typedef {import("../core/trace.js").Trace} Trace
+ * @typedef {{ done: number, steps: number, scored: number, going: boolean, stalled?: number }} Progress of scores; `scored` are whole layers
+ */
+
 const WIDE = [...WINDOWED, "points"]; // views that take all the room there is
 const READERS = 5; // queries of a column
 const PLACED = "positional";
 const STALLED = 3; // answers in a row that go no further
 
 export class TiledSource {
-  tiled = true;
+  tiled = /** @type {const} */ (true);
   details = 300; // CSS pixels of the details where they stand beside the view
+  /** @type {string | undefined} */
+  run;
+  /** @type {{ name: string, moved: Moved | null } | undefined} what the weights of the shown head move */
+  weighed;
 
+  /** @param {Page} page */
   constructor(page) {
     this.page = page;
     this.numbers = new Numbers(page, { arrived: () => page.arrived(), failed: (sentence) => this.fail(sentence) });
     this.scores = new Scoring(page);
     this.refused = ""; // why what is looked at cannot be had
-    for (const name of ["line", "weightsOf"]) this[name] = this[name].bind(this); // which views are handed
+    this.line = this.line.bind(this); // which views are handed, as is weightsOf
+    this.weightsOf = this.weightsOf.bind(this);
   }
 
+  /** @param {Data} data */
   begin(data) {
     if (this.run !== data.trace) this.numbers.begin(data);
     this.run = data.trace;
@@ -48,12 +68,21 @@ export class TiledSource {
     return WIDE.includes(this.page.state.view) ? ROOMY.most : ROOMY.some;
   }
 
-  /** The module of a tab: a map is drawn in tiles. */
+  /**
+   * The module of a tab: a map is drawn in tiles.
+   * @param {string} view
+   */
   module(view) {
     return view === "map" ? "tiles" : view;
   }
 
-  /** A view that takes every number of a pattern gets a window of them. */
+  /**
+   * A view that takes every number of a pattern gets a window of them.
+   * @param {ViewModule} module
+   * @param {HTMLElement} root
+   * @param {string} name
+   * @returns {View}
+   */
   mount(module, root, name) {
     return WINDOWED.includes(name) ? mountWindow(root, this.page, module) : module.mount(root, this.page);
   }
@@ -63,12 +92,15 @@ export class TiledSource {
     if (this.refused) this.fail("");
   }
 
-  /** What is looked at cannot be had, and why; "" once something else is. */
+  /**
+   * What is looked at cannot be had, and why; "" once something else is.
+   * @param {string} sentence
+   */
   fail(sentence) {
     const { page } = this;
     this.refused = sentence;
     page.parts.notice(sentence || (page.data.notice ?? ""));
-    if (sentence) page.map?.say(page.map.window);
+    if (sentence && page.map && "say" in page.map) page.map.say(page.map.window);
     page.details.update();
   }
 
@@ -83,17 +115,25 @@ export class TiledSource {
     return { where: `${trace.side ? `${trace.side} ` : ""}${where}`, sentence };
   }
 
+  /** @param {string} key */
   scoring(key) {
     return this.scores.progress(key);
   }
 
-  /** A head's overview. */
+  /**
+   * A head's overview.
+   * @param {number} layer
+   * @param {number} head
+   */
   pattern(layer, head) {
     const { trace, state } = this.page;
     return trace.overview(state.focus, layer, head);
   }
 
-  /** The key that a row of the shown head attends to most, once the row is here. */
+  /**
+   * The key that a row of the shown head attends to most, once the row is here.
+   * @param {number} row
+   */
   strongest(row) {
     return this.row(row)?.key[0] ?? clamp(row, this.page.keys.length);
   }
@@ -106,28 +146,45 @@ export class TiledSource {
     return trace.model.mask !== "full" || state.focus === "cross_attn" ? trace.length - 1 : 0;
   }
 
-  /** A row of the shown head as `WholeSource.row` has it, or null while it is on its way. */
+  /**
+   * A row of the shown head as `WholeSource.row` has it, or null while it is on its way.
+   * @param {number} pos
+   */
   row(pos) {
     return this.numbers.row(this.page.head, pos);
   }
 
-  /** Columns are the server's. */
+  /**
+   * Columns are the server's.
+   * @returns {Column | null}
+   */
   column() {
     return null;
   }
 
-  /** What asks for a column, its weights with a sentence. */
+  /**
+   * What asks for a column, its weights with a sentence.
+   * @param {number} key
+   * @returns {import("../core/store.js").Query<"column">}
+   */
   about(key) {
     return { ask: "column", ...this.page.head, key };
   }
 
-  /** A column as `WholeSource.column` has it, of the answer to `about`. */
+  /**
+   * A column as `WholeSource.column` has it, of the answer to `about`.
+   * @param {Answers["column"]} answer
+   * @returns {Column}
+   */
   columnIn({ arrays }) {
-    const weights = Array.from(arrays.weights.data);
+    const weights = Array.from(/** @type {Cells} */ (arrays.weights.data));
     return { weights, best: heaviest(weights, READERS), exact: true };
   }
 
-  /** Every weight of the chosen row ("out") or column ("in"), or a promise where it is not here. */
+  /**
+   * Every weight of the chosen row ("out") or column ("in"), or a promise where it is not here.
+   * @param {"in" | "out"} way
+   */
   line(way) {
     const { page } = this;
     const { query, key } = page.state;
@@ -140,14 +197,20 @@ export class TiledSource {
           .then(({ arrays }) => Float64Array.from(arrays.weights.data));
   }
 
-  /** Every weight of any row of the shown head; none while they are on their way. */
+  /**
+   * Every weight of any row of the shown head; none while they are on their way.
+   * @param {number} pos
+   */
   weightsOf(pos) {
     const found = this.row(pos);
     if (!found) this.numbers.want(this.page.head, [], pos);
     return Float64Array.from(found?.weights ?? new Float64Array(this.page.keys.length));
   }
 
-  /** What the weights of a head move, a promise; the store asks once. */
+  /**
+   * What the weights of a head move, a promise; the store asks once.
+   * @param {HeadOfRun} head
+   */
   async moved(head) {
     const query = /** @type {import("../core/store.js").Query<"moved">} */ ({ ask: "moved", ...head });
     return new Moved(await this.page.request(query));
@@ -158,7 +221,9 @@ export class TiledSource {
     const { page } = this;
     const name = JSON.stringify([page.trace.trace, page.head]);
     if (this.weighed?.name === name) return this.weighed.moved;
-    const found = (this.weighed = { name, moved: null });
+    /** @type {{ name: string, moved: Moved | null }} */
+    const found = { name, moved: null };
+    this.weighed = found;
     const late = () => found !== this.weighed;
     this.moved(page.head).then(
       (moved) => late() || (Object.assign(found, { moved }), page.arrived()),
@@ -173,20 +238,29 @@ export class TiledSource {
  * patterns, and come together; the positional share is of many other texts, so that of it a layer takes several questions.
  */
 class Scoring {
-  /** @type {Map<string, any>} stack and kind of score -> {done, steps, scored: layers, going} */
+  /** @type {Map<string, Progress>} by stack and kind of score */
   known;
+  /** @type {Data | null} */
+  data = null;
 
+  /** @param {Page} page */
   constructor(page) {
     this.page = page;
   }
 
   /** Another run: nothing is scored. */
+  /** @param {Data} data */
   begin(data) {
     if (data === this.data) return; // another theme
     const { arrays, lanes, scoreTable } = data;
     for (const [side, { model }] of Object.entries(lanes)) {
       for (const { key } of scoreTable)
-        arrays[named(side, key)] ??= { data: new Float32Array(model.layers * model.heads).fill(NaN) };
+        arrays[named(side, key)] ??= {
+          data: new Float32Array(model.layers * model.heads).fill(NaN),
+          dtype: "f32",
+          shape: [model.layers, model.heads],
+          dims: ["layer", "head"],
+        };
     }
     this.data = data;
     this.known = new Map();
@@ -196,24 +270,27 @@ class Scoring {
     this.data = null;
   }
 
+  /** @param {string} key */
   progress(key) {
     const { trace } = this.page;
     const found = this.of(key);
     return found.scored < trace.model.layers ? found : null;
   }
 
+  /** @param {string} key */
   of(key) {
     const { trace } = this.page;
     const name = `${trace.side} ${key === PLACED}`;
-    if (!this.known.has(name)) this.known.set(name, { done: 0, steps: trace.model.layers, scored: 0, going: false });
-    return this.known.get(name);
+    const found = this.known.get(name) ?? { done: 0, steps: trace.model.layers, scored: 0, going: false };
+    this.known.set(name, found);
+    return found;
   }
 
   /** Asks for what the chosen score needs, one answer after the other, until every head has it or another is chosen. */
   async go() {
     const { page, data } = this;
     const { state, trace } = page;
-    if (!state.score || state.focus !== "attn") return;
+    if (!data || !state.score || state.focus !== "attn") return;
     const placed = state.score === PLACED;
     const found = this.of(state.score);
     if (found.going || found.scored === trace.model.layers) return;
@@ -236,6 +313,11 @@ class Scoring {
     }
   }
 
+  /**
+   * @param {Progress} found
+   * @param {Trace} trace
+   * @param {Data} data
+   */
   async measured(found, trace, data) {
     const { layers, heads } = trace.model;
     const { arrays } = await this.page.request({ ask: "scores", side: trace.side, layer: found.scored });
@@ -245,6 +327,11 @@ class Scoring {
     Object.assign(found, { done: scored, steps: layers, scored });
   }
 
+  /**
+   * @param {Progress} found
+   * @param {Trace} trace
+   * @param {Data} data
+   */
   async placed(found, trace, data) {
     /** @type {import("../core/store.js").Query<"positional">} */
     const query = { ask: PLACED, side: trace.side };
@@ -263,6 +350,10 @@ class Scoring {
   }
 }
 
+/**
+ * @param {string} side
+ * @param {string} key
+ */
 function named(side, key) {
   return `scores.${side && `${side}.`}attn.${key}`;
 }
@@ -271,21 +362,29 @@ function named(side, key) {
  * What the weights of one head of a long text move, |pattern v W_O|: a length is a weight times one number of its key, and a share is that
  * divided by the row's sum. The server says both; tiles hold elements of the whole as they do of weights. `max`, the largest length, and `overview(kind)` ("length" or "share") as a block of cells.js, 255 = that length or all of a row.
  */
-class Moved {
+export class Moved {
   /** @param {import("../core/store.js").Answers["moved"]} answer */
   constructor({ max, arrays }) {
+    /** @type {number} */
     this.max = max;
     /** @type {Record<string, import("../core/payload.js").NamedArray>} */
     this.arrays = arrays;
   }
 
-  /** What a weight at (row, key) moves, as the server has it. */
+  /**
+   * What a weight at (row, key) moves, as the server has it.
+   * @param {number} weight
+   * @param {number} row
+   * @param {number} key
+   * @param {Kind} kind
+   */
   of(weight, row, key, kind) {
     const { moved, total } = this.arrays;
     const length = Math.fround(Math.fround(weight) * moved.data[key]);
     return kind === "share" ? Math.fround(length / total.data[row]) : length;
   }
 
+  /** @param {Kind} kind */
   overview(kind) {
     const { data, shape } = this.arrays[`overview.${kind}`];
     return { block: { data, offset: 0, stride: shape[1], rows: shape[0], cols: shape[1] }, max: 255 };

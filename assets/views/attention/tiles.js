@@ -9,6 +9,16 @@ import { number, percent } from "../core/format.js";
 import { inside, windowSize } from "../core/place.js";
 import { legend } from "../components/legend.js";
 
+/**
+ * @typedef {import("./numbers.js").Kind} Kind
+ * @typedef {import("./numbers.js").Tile} Tile
+ * @typedef {import("./attention.js").TiledPage} TiledPage
+ * @typedef {{ top: number, left: number, across: number, down: number }} Part of the whole, in weights
+ * @typedef {Part & { zoom: number, wide: number, tall: number }} Seen what is in view, and how large a weight is
+ * @typedef {Pick<TiledPage, "element" | "width" | "narrow" | "edition" | "trace" | "keys" | "specialKeys" | "head" | "state" | "refused" | "tip" | "tell" | "go" |
+ *   "remember" | "pattern" | "row" | "movedHere"> & { numbers: Pick<TiledPage["numbers"], "want" | "of">, data: Pick<TiledPage["data"], "tile" | "cells" | "across"> }} Page
+ */
+
 const ABOVE = 58; // the axis on top
 const THIN = 6; // below this height or width a lit row or column is a line
 const STEP = 1.5; // of a zoom by key or button
@@ -21,20 +31,35 @@ const STRETCH = 6; // how much taller than wide a weight may be, or wider, where
 const STILL = 4; // CSS pixels that a click may wander
 const WHEEL = { mouse: 0.0018, pinch: 0.012, line: 18 }; // the exponent of the zoom by a pixel of the wheel, and the pixels of a line
 
+/**
+ * @param {HTMLElement} root
+ * @param {TiledPage} page
+ */
 export function mount(root, page) {
   return new TileMap(root, page);
 }
 
+/** @template {Page} Of */
 export class TileMap {
   /** @type {{ high: number, wide: number }} how many weights a cell stands for, down and across */
   wanted;
   /** @type {{ rows: number, cols: number, wide: number, tall: number, width: number, height: number, beside: number }} all of it in view */
   rest;
+  /** @type {Tile[] | undefined} those that are drawn */
+  tiles;
+  /** @type {string | undefined} of the legend */
+  legendEdition;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {Of} page
+   */
   constructor(root, page) {
     this.root = root;
     this.page = page;
+    /** @type {import("./numbers.js").Peak | null} */
     this.hover = null;
+    /** @type {{ x: number, y: number } | null} */
     this.pointer = null;
     this.grid = make("div", "long-grid");
     this.box = make("div", "long-map");
@@ -69,6 +94,11 @@ export class TileMap {
   zoomLine() {
     const line = make("div", "long-line");
     const zoom = make("div", "long-zoom control");
+    /**
+     * @param {string} text
+     * @param {string} label
+     * @param {() => void} act
+     */
     const button = (text, label, act) => {
       const made = zoom.appendChild(make("button", "", text));
       made.setAttribute("aria-label", label);
@@ -101,6 +131,7 @@ export class TileMap {
     this.rest = { rows, cols, wide, tall, width: Math.round(cols * wide), height: Math.round(rows * tall), beside };
   }
 
+  /** @returns {Seen} */
   get window() {
     const { rows, cols, wide: wideAtRest, tall: tallAtRest, width, height } = this.rest;
     const { state } = this.page;
@@ -114,8 +145,9 @@ export class TileMap {
     return { zoom, wide, tall, across, down, top: within(row, rows - down), left: within(col, cols - across) };
   }
 
+  /** @param {unknown} zoom */
   fitting(zoom) {
-    return Number.isFinite(zoom) ? Math.max(1, Math.min(this.most, zoom)) : 1;
+    return typeof zoom === "number" && Number.isFinite(zoom) ? Math.max(1, Math.min(this.most, zoom)) : 1;
   }
 
   /** The largest zoom: single weights as large as they get. */
@@ -123,41 +155,68 @@ export class TileMap {
     return Math.max(1, CELL / Math.min(this.rest.wide, this.rest.tall));
   }
 
-  /** Looks at what begins at (row, col). */
+  /**
+   * Looks at what begins at (row, col).
+   * @param {number} zoom
+   * @param {number} row
+   * @param {number} col
+   */
   look(zoom, row, col) {
     const { page } = this;
     page.state.zoom = this.fitting(zoom);
     page.state.from = [row, col];
     const { top, left } = this.window;
-    const whole = page.state.zoom === 1;
+    const kept = this.fitting(zoom);
+    const whole = kept === 1;
     page.state.from = whole ? undefined : [top, left].map((x) => Number(x.toFixed(2)));
-    page.state.zoom = whole ? undefined : Number(page.state.zoom.toFixed(3));
+    page.state.zoom = whole ? undefined : Number(kept.toFixed(3));
     page.remember();
     this.show();
   }
 
-  /** Zooms by `factor`; what is at (x, y) of the map, in CSS pixels, stays there. */
+  /**
+   * Zooms by `factor`; what is at (x, y) of the map, in CSS pixels, stays there.
+   * @param {number} factor
+   */
   zoomBy(factor, x = this.rest.width / 2, y = this.rest.height / 2) {
     const before = this.window;
     const [row, col] = [before.top + y / before.tall, before.left + x / before.wide];
-    this.page.state.zoom = this.fitting(before.zoom * factor);
+    const zoom = this.fitting(before.zoom * factor);
+    this.page.state.zoom = zoom;
     const { wide, tall } = this.window;
-    this.look(this.page.state.zoom, row - y / tall, col - x / wide);
+    this.look(zoom, row - y / tall, col - x / wide);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   */
   move(x, y) {
     const { zoom, top, left, wide, tall } = this.window;
     this.look(zoom, top - y / tall, left - x / wide);
   }
 
+  /**
+   * @param {number} row
+   * @param {number} col
+   */
   centre(row, col) {
     const { zoom, across, down } = this.window;
     this.look(zoom, row + 0.5 - down / 2, col + 0.5 - across / 2);
   }
 
-  /** Moves the window, where it has to, so that a cell is in it. */
+  /**
+   * Moves the window, where it has to, so that a cell is in it.
+   * @param {number} row
+   * @param {number} col
+   */
   reveal(row, col) {
     const { zoom, top, left, across, down } = this.window;
+    /**
+     * @param {number} at
+     * @param {number} from
+     * @param {number} count
+     */
     const near = (at, from, count) => (at < from || at + 1 > from + count ? at + 0.5 - count / 2 : from);
     this.look(zoom, near(row, top, down), near(col, left, across));
   }
@@ -198,6 +257,7 @@ export class TileMap {
     this.say(seen);
   }
 
+  /** @param {Part} seen */
   missing({ top, left, across, down }) {
     const { rows, cols } = this.rest;
     const { high, wide } = this.wanted;
@@ -206,12 +266,18 @@ export class TileMap {
     );
   }
 
-  /** "length" or "share" of what weights move, in place of weights. */
+  /**
+   * "length" or "share" of what weights move, in place of weights.
+   * @returns {Kind | undefined}
+   */
   get kind() {
     return shownBy(this.page.state);
   }
 
-  /** The overview of what is shown; of what weights move, the weights' own until it is here. */
+  /**
+   * The overview of what is shown; of what weights move, the weights' own until it is here.
+   * @returns {import("./tile_paint.js").Small}
+   */
   small() {
     const { page, kind } = this;
     const moved = kind && page.movedHere();
@@ -221,12 +287,14 @@ export class TileMap {
       : { ...page.pattern(layer, head), role: "attention", name: "" };
   }
 
+  /** @param {Seen} seen */
   draw(seen) {
     const { page, kind } = this;
     const moved = kind && page.movedHere();
     const { tile, cells } = page.data;
     const finest = { high: this.wanted.high / tile, wide: this.wanted.wide / tile };
     const { top, left, across, down } = seen;
+    /** @param {import("./numbers.js").Window} window */
     const inView = ({ rows, columns }) =>
       rows[1] > top && rows[0] < top + down && columns[1] > left && columns[0] < left + across;
     this.tiles =
@@ -257,12 +325,25 @@ export class TileMap {
     const { top, left, wide, tall } = this.window;
     const { width, height } = this.rest;
     const [row, col] = [hover?.row ?? page.state.query, hover?.col ?? page.state.key];
+    /**
+     * @param {HTMLElement} element
+     * @param {number} x
+     * @param {number} y
+     * @param {number} across
+     * @param {number} down
+     */
     const lie = (element, x, y, across, down) =>
       Object.assign(element.style, {
         transform: `translate(${x}px, ${y}px)`,
         width: `${across}px`,
         height: `${down}px`,
       });
+    /**
+     * @param {number} i
+     * @param {number} from
+     * @param {number} size
+     * @param {number} least
+     */
     const band = (i, from, size, least) => [(i + 0.5 - from) * size - Math.max(size, least) / 2, Math.max(size, least)];
     const [[y, high], [x, broad]] = [band(row, top, tall, 1), band(col, left, wide, 1)];
     const [line, column, cell] = this.marks;
@@ -278,8 +359,13 @@ export class TileMap {
     this.axes.show({ ...this.window, lit: { row, col } });
   }
 
+  /** @param {Part} seen */
   say({ top, left, across, down }) {
     const { page } = this;
+    /**
+     * @param {number} from
+     * @param {number} count
+     */
     const ends = (from, count) => `${Math.floor(from + 1e-6)}–${Math.ceil(from + count - 1e-6) - 1}`;
     const { tile, cells } = page.data;
     const coarse = page.refused && !this.tiles?.length; // there is no more of this head than its overview
@@ -320,18 +406,24 @@ export class TileMap {
 
   // --- looking and picking (gestures calls these) --------------------------------------------------------------------------
 
-  /** The block at (x, y) by its largest weight, or the place alone where no number is here yet. */
+  /**
+   * The block at (x, y) by its largest weight, or the place alone where no number is here yet.
+   * @param {number} x
+   * @param {number} y
+   * @returns {import("./numbers.js").Peak}
+   */
   found(x, y) {
     const { top, left, wide, tall } = this.window;
     const row = Math.max(0, Math.min(this.rest.rows - 1, Math.floor(top + y / tall)));
     const col = Math.max(0, Math.min(this.rest.cols - 1, Math.floor(left + x / wide)));
-    return peakAt(this.tiles, row, col) ?? { row, col, weight: null, high: 1, wide: 1 };
+    return peakAt(this.tiles ?? [], row, col) ?? { row, col, weight: null, high: 1, wide: 1 };
   }
 
-  point(x, y) {
+  /** @param {number | null} x null where the pointer is over nothing */
+  point(x, y = 0) {
     const { page } = this;
     this.pointer = x === null ? null : { x, y };
-    this.hover = this.pointer && this.found(x, y);
+    this.hover = this.pointer && this.found(this.pointer.x, y);
     this.mark();
     if (!this.hover) return page.tip(null);
     const { row, col, weight, high, wide } = this.hover;
@@ -342,11 +434,16 @@ export class TileMap {
     );
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   */
   pick(x, y) {
     const { row, col } = this.found(x, y);
     this.page.go({ query: row, key: col });
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const { page } = this;
     const { across, down } = this.window;
@@ -362,6 +459,7 @@ export class TileMap {
     ];
     if (!dy && !dx) return;
     event.preventDefault();
+    /** @param {number} visible */
     const by = (visible) => (event.shiftKey ? Math.max(1, Math.round(visible / 10)) : 1);
     const query = within(page.state.query + dy * by(down), this.rest.rows - 1);
     const key = within(page.state.key + dx * by(across), this.rest.cols - 1);
@@ -370,7 +468,11 @@ export class TileMap {
     page.tell(`${page.trace.pieces[query]} ${query} → ${page.keys[key]} ${key}${said && ": "}${said}`);
   }
 
-  /** What a cell of the chosen row holds, for a caption and for the voice; "" while that is on its way. */
+  /**
+   * What a cell of the chosen row holds, for a caption and for the voice; "" while that is on its way.
+   * @param {number} row
+   * @param {number} col
+   */
   said(row, col) {
     const { page, kind } = this;
     const weights = row === page.state.query ? page.row()?.weights : undefined;
@@ -381,7 +483,11 @@ export class TileMap {
     return kind === "share" ? `${value} of the row’s lengths of p · v W_O` : `length of p · v W_O ${value}`;
   }
 
-  /** By key one zooms on the chosen cell. */
+  /**
+   * By key one zooms on the chosen cell.
+   * @param {() => void} act
+   * @param {string} key
+   */
   zoomOnCell(act, key) {
     const { state } = this.page;
     if (key !== "-" && key !== "0") this.reveal(state.query, state.key);
@@ -393,17 +499,29 @@ export class TileMap {
   }
 }
 
-/** What the map of a page shows: undefined for the pattern, else "length" or "share". */
+/**
+ * What the map of a page shows: undefined for the pattern, else "length" or "share".
+ * @param {import("./state.js").Own} state
+ * @returns {Kind | undefined}
+ */
 function shownBy({ shows, shares }) {
   if (shows !== "weighted") return undefined;
   return shares ? "share" : "length";
 }
 
+/**
+ * @param {number} value
+ * @param {Kind | undefined} kind
+ */
 function spelled(value, kind) {
   return kind === "length" ? number(value) : percent(value);
 }
 
-/** `max` is the largest length, undefined while that is on its way. */
+/**
+ * `max` is the largest length, undefined while that is on its way.
+ * @param {Kind | undefined} kind
+ * @param {number | undefined} max
+ */
 function legendText(kind, max) {
   const shown = {
     share: "0 to 1 of the row’s lengths",
@@ -412,10 +530,18 @@ function legendText(kind, max) {
   return shown ? `${shown}; empty: 0` : "0 to 1 of the row; empty: exactly 0";
 }
 
+/**
+ * @param {unknown} from
+ * @returns {from is [row: number, col: number]}
+ */
 function isPlace(from) {
   return Array.isArray(from) && from.length === 2 && from.every(Number.isFinite);
 }
 
+/**
+ * @param {number} x
+ * @param {number} most
+ */
 function within(x, most) {
   return Math.max(0, Math.min(Math.max(0, most), x));
 }
@@ -423,23 +549,29 @@ function within(x, most) {
 /**
  * Mouse, wheel, fingers and keys on the map. Calls `map.point(x, y)` (null: nothing), `pick(x, y)`, `move(dx, dy)`, `zoomBy(factor, x, y)` and `key(event)`, in CSS pixels of `box`.
  * Returns how to stop.
+ * @param {HTMLElement} box
+ * @param {Pick<TileMap<Page>, "point" | "pick" | "move" | "zoomBy" | "key" | "window">} map
  */
 function gestures(box, map) {
+  /** @type {Map<number, { x: number, y: number }>} */
   const down = new Map(); // pointer -> {x, y} where it was last
   let moved = 0;
 
+  /** @param {MouseEvent} event */
   const place = (event) => inside(event, box);
   const spread = () => {
     const [a, b] = [...down.values()];
     return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, size: Math.hypot(a.x - b.x, a.y - b.y) || 1 };
   };
   const heard = {
+    /** @param {PointerEvent} event */
     pointerdown(event) {
       if (event.button) return;
       if (!down.size) moved = 0;
       down.set(event.pointerId, place(event));
       box.setPointerCapture(event.pointerId);
     },
+    /** @param {PointerEvent} event */
     pointermove(event) {
       const now = place(event);
       const last = down.get(event.pointerId);
@@ -455,6 +587,7 @@ function gestures(box, map) {
       map.move(after.x - before.x, after.y - before.y);
       map.zoomBy(after.size / before.size, after.x, after.y);
     },
+    /** @param {PointerEvent} event */
     pointerup(event) {
       const clicked = down.delete(event.pointerId) && moved <= STILL && !down.size;
       box.classList.remove("dragging");
@@ -463,12 +596,15 @@ function gestures(box, map) {
       box.focus({ preventScroll: true });
       map.pick(x, y);
     },
+    /** @param {PointerEvent} event */
     pointercancel(event) {
       down.delete(event.pointerId);
       box.classList.remove("dragging");
     },
     pointerleave: () => map.point(null),
+    /** @param {WheelEvent} event */
     wheel(event) {
+      /** @param {number} x */
       const pixels = (x) => x * (event.deltaMode ? WHEEL.line : 1);
       const [x, y] = [pixels(event.deltaX), pixels(event.deltaY)];
       const { zoom } = map.window;
@@ -480,6 +616,7 @@ function gestures(box, map) {
       map.zoomBy(Math.exp(-y * (pinch ? WHEEL.pinch : WHEEL.mouse)), at.x, at.y);
       map.point(at.x, at.y);
     },
+    /** @param {KeyboardEvent} event */
     keydown: (event) => event.ctrlKey || event.metaKey || event.altKey || map.key(event),
   };
   for (const [name, act] of Object.entries(heard)) box.addEventListener(name, act, { passive: false });

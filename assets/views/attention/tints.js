@@ -3,6 +3,8 @@ import { make, range } from "../core/dom.js";
 import { KINDS, kindsOf } from "../core/token_kinds.js";
 import { colour, css, ramp, STEPS } from "../core/palette.js";
 
+/** @typedef {{ pieces: string[], special: boolean[] }} Text */
+
 const PALE = 0.25; // where the colour of the first position starts
 
 /** [id, label] */
@@ -15,6 +17,9 @@ export const TINTS = [
 /**
  * i -> the colour of point i, of all queries and then all keys; `texts` are the {pieces, special} of both.
  * @returns {(i: number) => string}
+ * @param {Element} root
+ * @param {string} tint
+ * @param {Text[]} texts
  */
 export function hues(root, tint, texts) {
   const first = texts[0].pieces.length;
@@ -28,6 +33,10 @@ export function hues(root, tint, texts) {
     return (i) => (i < first ? query : key);
   }
   const tables = ["query", "key"].map((role) => ramp(root, role, "unit"));
+  /**
+   * @param {number} which
+   * @param {number} i
+   */
   const along = (which, i) =>
     css(
       tables[which][Math.round((PALE + ((1 - PALE) * i) / Math.max(1, texts[which].pieces.length - 1)) * (STEPS - 1))],
@@ -35,7 +44,11 @@ export function hues(root, tint, texts) {
   return (i) => (i < first ? along(0, i) : along(1, i - first));
 }
 
-/** The legend, sign by sign: queries are circles and keys squares under every tint. */
+/**
+ * The legend, sign by sign: queries are circles and keys squares under every tint.
+ * @param {string} tint
+ * @param {Text[]} texts
+ */
 export function signs(tint, texts) {
   if (tint === "kind") {
     const present = new Set(texts.flatMap(sorted));
@@ -45,11 +58,17 @@ export function signs(tint, texts) {
     return [sign("round outline", "query", "none"), sign("outline", "key", "none"), ...kinds];
   }
   if (tint === "role") return [sign("round", "query", "var(--query)"), sign("", "key", "var(--key)")];
+  /** @param {string} role */
   const run = (role) =>
     `linear-gradient(to right, color-mix(in srgb, var(--${role}) 50%, var(--zero)), var(--${role}))`;
   return [sign("round wide", "query, first to last", run("query")), sign("wide", "key, first to last", run("key"))];
 }
 
+/**
+ * @param {string} shape
+ * @param {string} words
+ * @param {string} background
+ */
 function sign(shape, words, background) {
   const element = make("span", "sign");
   element.appendChild(make("span", `mark ${shape}`)).style.background = background;
@@ -57,6 +76,7 @@ function sign(shape, words, background) {
   return element;
 }
 
+/** @param {Text} text */
 function sorted({ pieces, special }) {
   return kindsOf(
     pieces,

@@ -2,19 +2,25 @@
 import { digits, hundredths } from "./scores.js";
 import { at } from "../components/cells.js";
 import { choices } from "../components/choices.js";
-import { make } from "../core/dom.js";
+import { make, pencil } from "../core/dom.js";
 import { ramp, step, STEPS } from "../core/palette.js";
+
+/** @typedef {{ name: string, title: string, about: string, part: string | null, scale: Scale, role: string }} Kind */
+/** @typedef {import("./state.js").Own} Own */
 
 const FONT = { least: 10, most: 13, share: 0.4 }; // CSS pixels, and of a cell's width
 
-/** What a map may show. `part` is the name of the hook, null for what the server multiplies. */
+/**
+ * What a map may show. `part` is the name of the hook, null for what the server multiplies.
+ * @type {Kind[]}
+ */
 export const KINDS = [
   {
     name: "scores",
     title: "raw scores",
     about: "q·k, before the mask",
     part: "scores",
-    scale: /** @type {Scale} */ ("signed"),
+    scale: "signed",
     role: "attention",
   },
   {
@@ -22,7 +28,7 @@ export const KINDS = [
     title: "masked",
     about: "what enters the softmax",
     part: "masked_scores",
-    scale: /** @type {Scale} */ ("signed"),
+    scale: "signed",
     role: "attention",
   },
   {
@@ -30,7 +36,7 @@ export const KINDS = [
     title: "pattern",
     about: "each weight of the head",
     part: "pattern",
-    scale: /** @type {Scale} */ ("unit"),
+    scale: "unit",
     role: "attention",
   },
   {
@@ -38,13 +44,18 @@ export const KINDS = [
     title: "value-weighted",
     about: "what each weight moves: the length of p · v W_O",
     part: null,
-    scale: /** @type {Scale} */ ("unit"),
+    scale: "unit",
     role: "value",
   },
 ];
 export const TILED = KINDS.slice(2); // of these a long text has tiles
 
-/** Fills `element` with the choice among `kinds` of what the cells show, and whether as shares of the row: {element, show()}. */
+/**
+ * Fills `element` with the choice among `kinds` of what the cells show, and whether as shares of the row: {element, show()}.
+ * @param {HTMLElement} element
+ * @param {{ state: Own, go(change: { shows?: string, shares?: boolean }): unknown }} page
+ * @param {Kind[]} kinds
+ */
 export function switcher(element, page, kinds) {
   const options = kinds.map(({ name, title, about }) => [name, title, about]);
   const pick = choices("what the cells show", options, (name) =>
@@ -65,14 +76,24 @@ export function switcher(element, page, kinds) {
   return { element, show };
 }
 
-/** The one of `kinds` that the state names, else the pattern. */
+/**
+ * The one of `kinds` that the state names, else the pattern.
+ * @param {Own} state
+ */
 export function shown({ shows }, kinds = KINDS) {
   return kinds.find(({ name }) => name === shows) ?? KINDS[2];
 }
 
-/** Writes what `cells.js` has just painted from `data` on `canvas`: `as` "share" in percent, "number" with its sign. */
+/**
+ * Writes what `cells.js` has just painted from `data` on `canvas`: `as` "share" in percent, "number" with its sign.
+ * @param {HTMLCanvasElement | null} canvas
+ * @param {Element} root
+ * @param {Omit<import("../components/cells.js").Picture, "height" | "label" | "edited">} data
+ * @param {string} as
+ */
 export function inCells(canvas, root, { block, role, scale, max, width, pitch, hidden }, as) {
-  const context = canvas.getContext("2d");
+  if (!canvas) return;
+  const context = pencil(canvas);
   const table = ramp(root, role, scale);
   const wide = width / block.cols;
   const style = getComputedStyle(root);
@@ -98,7 +119,11 @@ export function inCells(canvas, root, { block, role, scale, max, width, pitch, h
   }
 }
 
-/** The ratio of two luminances (WCAG 2, contrast ratio), of a colour of the ramp and a CSS hex colour. */
+/**
+ * The ratio of two luminances (WCAG 2, contrast ratio), of a colour of the ramp and a CSS hex colour.
+ * @param {number} rgba
+ * @param {string} hex
+ */
 function contrast(rgba, hex) {
   const digitsOf = hex.replace("#", "");
   const pair = [
@@ -108,6 +133,7 @@ function contrast(rgba, hex) {
   return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
 }
 
+/** @param {number[]} channels */
 function luminance(channels) {
   const [red, green, blue] = channels.map((byte) =>
     byte / 255 <= 0.04045 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4,

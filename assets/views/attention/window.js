@@ -6,6 +6,19 @@ import { make, range } from "../core/dom.js";
 import { counted, percent } from "../core/format.js";
 import { Trace } from "../core/trace.js";
 
+/**
+ * @typedef {import("./attention.js").Face} ViewFace
+ * @typedef {import("./attention.js").Hovered} Hovered
+ * @typedef {import("./state.js").Pair} Pair
+ * @typedef {import("./state.js").HeadOfRun} HeadOfRun
+ * @typedef {import("../core/store.js").Answers} Answers
+ * @typedef {import("../core/payload.js").NamedArray} NamedArray
+ * @typedef {Trace & Partial<Pick<WindowTrace, "outside" | "rows">>} HeadTrace a run, or a window of it
+ * @typedef {Omit<ViewFace, "request"> & { head: HeadOfRun,
+ *   request(query: import("../core/store.js").Query<"window">): Promise<{ [entry: string]: unknown }> }} Page that a window is in
+ * @typedef {{ update: () => void, destroy: () => void, mark?: () => void }} View
+ */
+
 const ROWS = 48; // of a window, as the server cuts it
 const BEFORE = 24; // of them, those before the row that is looked at
 
@@ -16,15 +29,21 @@ class WindowTrace extends Trace {
   /**
    * `whole` is the run's trace, `answer` what the server said of a window into a head ({focus, layer, head}) with others `beside` it,
    * [[layer, head], ...]. Pieces have their positions before them.
+   * @param {Trace} whole
+   * @param {Answers["window"]} answer
+   * @param {HeadOfRun} of
+   * @param {Pair[]} beside
    */
   constructor(whole, answer, { focus, layer, head }, beside) {
     const { arrays } = answer;
     super({ ...whole, arrays: { ...arrays, ...behind(whole, arrays, [[layer, head], ...beside], focus) } }, whole.side);
     const { first, count, dtype } = answer;
     const crosses = focus === "cross_attn";
-    const read = crosses ? whole.source : whole;
-    const piece = (of) => (i) => `${i} ${of.pieces[i]}`;
+    const read = (crosses && whole.source) || whole;
+    /** @param {{ pieces: string[] }} of */
+    const piece = (of) => (/** @type {number} */ i) => `${i} ${of.pieces[i]}`;
     this.rows = range(first, first + arrays["outside.share"].data.length);
+    /** @type {number[]} */
     this.columns = Array.from(arrays.keys.data);
     this.beside = beside;
     this.count = count;
@@ -43,6 +62,7 @@ class WindowTrace extends Trace {
     return this.keyPieces;
   }
 
+  /** @param {string} name */
   readers(name) {
     return /\.(k|v|k_norm\.out|k_rotated)$/.test(name) ? this.keyPieces : this.pieces;
   }
@@ -59,26 +79,48 @@ class WindowTrace extends Trace {
     return { data, offset: 0, stride: cols, rows, cols };
   }
 
-  /** Of a row, what the keys that are not listed have: {share, top, total, count}, as the server says them. */
+  /**
+   * Of a row, what the keys that are not listed have: {share, top, total, count}, as the server says them.
+   * @param {number} row
+   */
   outside(row) {
     const [share, top, total] = ["share", "top", "total"].map((name) => this.arrays[`outside.${name}`].data[row]);
     return { share, top, total, count: this.count - this.columns.length };
   }
 
-  /** Of a row, what each of the heads has on keys that are not listed, the shown one first. */
+  /**
+   * Of a row, what each of the heads has on keys that are not listed, the shown one first.
+   * @param {number} row
+   * @returns {number[]}
+   */
   shares(row) {
     return [this.outside(row).share, ...this.beside.map((_, i) => this.arrays[`beside.${i}.share`].data[row])];
   }
 
-  /** Whether the numbers of a head are here, as one of those that stand beside each other. */
+  /**
+   * Whether the numbers of a head are here, as one of those that stand beside each other.
+   * @param {Pair} one
+   */
   shows([layer, head]) {
     return this.beside.some(([l, h]) => l === layer && h === head);
   }
 }
 
-/** What is read head by head, not as a block: every one of `heads`, the shown one first, at the place of its number. */
+/**
+ * What is read head by head, not as a block: every one of `heads`, the shown one first, at the place of its number.
+ * @param {Trace} whole
+ * @param {Record<string, NamedArray>} arrays
+ * @param {Pair[]} heads
+ * @param {string} focus
+ */
 function behind(whole, arrays, [[layer, head], ...beside], focus) {
+  /** @type {Record<string, Pick<NamedArray, "data" | "shape">>} */
   const found = {};
+  /**
+   * @param {string} name
+   * @param {number} at
+   * @param {NamedArray | undefined} part
+   */
   const put = (name, at, part) => {
     if (!part) return;
     const { data, shape } = part;
@@ -90,6 +132,7 @@ function behind(whole, arrays, [[layer, head], ...beside], focus) {
   };
   for (const name of ["weighted", "relative"]) put(name, head, arrays[name]);
   for (const part of ["pattern", "edited"]) {
+    /** @param {number} l */
     const name = (l) => `${whole.prefix}blocks.${l}.${focus}.${part}`;
     put(name(layer), head, arrays[name(layer)]);
     beside.forEach(([l, h], i) => put(name(l), h, arrays[`beside.${i}.${part}`]));
@@ -97,7 +140,12 @@ function behind(whole, arrays, [[layer, head], ...beside], focus) {
   return found;
 }
 
-/** Mounts a view of a pattern on a window that follows what `page` looks at. */
+/**
+ * Mounts a view of a pattern on a window that follows what `page` looks at.
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @param {{ mount(root: HTMLElement, face: ViewFace): View }} module
+ */
 export function mount(root, page, module) {
   return new Windowed(root, page, module);
 }
@@ -105,11 +153,19 @@ export function mount(root, page, module) {
 class Windowed {
   /** @type {WindowTrace} what is here */
   trace;
+  /** @type {{ run: string } & HeadOfRun} whose window that is */
+  of;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {Page} page
+   * @param {{ mount(root: HTMLElement, face: ViewFace): View }} module
+   */
   constructor(root, page, module) {
     this.root = root;
     this.page = page;
     this.module = module;
+    /** @type {View | null} */
     this.view = null;
     /** @type {string | null} */
     this.wanted = "";
@@ -133,6 +189,7 @@ class Windowed {
     const { page } = this;
     const { key, pinned } = page.state;
     const beside = this.beside();
+    /** @type {import("../core/store.js").Query<"window">} */
     const query = {
       ask: "window",
       ...page.head,
@@ -145,10 +202,10 @@ class Windowed {
     this.wanted = wanted;
     this.root.classList.add("waiting");
     if (!this.view) this.note.textContent = "On its way …";
-    /** @type {[whole: any, head: any, beside: any[]]} */
+    /** @type {[whole: Trace, head: HeadOfRun, beside: Pair[]]} */
     const about = [page.trace, page.head, beside];
     page.request(query).then(
-      (answer) => wanted === this.wanted && this.arrived(answer, about),
+      (answer) => wanted === this.wanted && this.arrived(/** @type {Answers["window"]} */ (answer), about),
       (error) => wanted === this.wanted && this.refuse(error.message),
     );
   }
@@ -156,7 +213,7 @@ class Windowed {
   /** The heads that are drawn with the shown one, in one order whoever leads: only lines show several. */
   beside() {
     const { state } = this.page;
-    const [, ...others] = state.view === "lines" ? compared(this.page) : [null];
+    const others = state.view === "lines" ? compared(this.page).slice(1) : [];
     return others.sort(([l, h], [m, i]) => l - m || h - i);
   }
 
@@ -184,7 +241,9 @@ class Windowed {
     if (!this.trace) return false;
     const { page, of } = this;
     const { key, pinned } = page.state;
-    const same = of.run === page.trace.trace && Object.entries(page.head).every(([name, value]) => of[name] === value);
+    const { side, focus, layer, head } = page.head;
+    const same =
+      of.run === page.trace.trace && of.side === side && of.focus === focus && of.layer === layer && of.head === head;
     return (
       same &&
       this.within() &&
@@ -193,6 +252,10 @@ class Windowed {
     );
   }
 
+  /**
+   * @param {Answers["window"]} answer
+   * @param {[whole: Trace, head: HeadOfRun, beside: Pair[]]} about
+   */
   arrived(answer, [whole, head, beside]) {
     this.wanted = "";
     this.of = { run: whole.trace, ...head };
@@ -209,13 +272,14 @@ class Windowed {
     this.view.update();
   }
 
+  /** @param {string} sentence */
   refuse(sentence) {
     this.wanted = "";
     this.note.textContent = sentence;
   }
 
   mark() {
-    if (this.shows()) this.view?.mark();
+    if (this.shows()) this.view?.mark?.();
   }
 
   /** What is drawn, and how much of the chosen row is not. */
@@ -223,15 +287,20 @@ class Windowed {
     const { trace, page } = this;
     const row = trace.rows.indexOf(page.state.query);
     const { count } = trace.outside(row);
+    /** @param {number} n */
     const many = (n) => n.toLocaleString("en");
-    const [from, to] = [trace.rows[0], trace.rows.at(-1)];
+    const [from, to] = [trace.rows[0], trace.rows[trace.rows.length - 1]];
     const rows = `Rows ${many(from)} to ${many(to)} of ${many(page.trace.length)}`;
     const keys = count
       ? `the ${many(trace.columns.length)} of ${counted(trace.count, "key")} that these rows give the most`
       : "all their keys";
+    /**
+     * @param {Pair} one
+     * @param {number} i
+     */
     const named = ([layer, head], i) => make("strong", "", `${layer + 1}·${head + 1} ${percent(trace.shares(row)[i])}`);
     const held = trace.beside.length
-      ? [[this.of.layer, this.of.head], ...trace.beside].flatMap((one, i) =>
+      ? /** @type {Pair[]} */ ([[this.of.layer, this.of.head], ...trace.beside]).flatMap((one, i) =>
           i ? [", ", named(one, i)] : named(one, i),
         )
       : [make("strong", "", percent(trace.shares(row)[0]))];
@@ -247,9 +316,14 @@ class Windowed {
 
 /** The face of a page as the views of a short text know it: rows and keys are counted within the window. */
 class Face {
+  /**
+   * @param {Page} page
+   * @param {Windowed} windowed
+   */
   constructor(page, windowed) {
     this.page = page;
     this.windowed = windowed;
+    /** @type {Hovered | null} */
     this.hover = null;
     this.someKeys = true;
   }
@@ -267,7 +341,10 @@ class Face {
     return { ...state, side, focus, layer, head, heads, query, key: key < 0 ? this.strongest(query) : key };
   }
 
-  /** The heaviest key of a row, which every window has. */
+  /**
+   * The heaviest key of a row, which every window has.
+   * @param {number} row
+   */
   strongest(row) {
     const { block } = this.pattern();
     return range(0, block.cols).reduce((best, col) => (at(block, row, col) > at(block, row, best) ? col : best), 0);
@@ -293,6 +370,7 @@ class Face {
     return this.trace.keySpecial;
   }
 
+  /** @param {string} part */
   hook(part) {
     const { layer, focus } = this.windowed.of;
     return `blocks.${layer}.${focus}.${part}`;
@@ -302,27 +380,39 @@ class Face {
     return { block: this.trace.block(`blocks.${layer}.${this.windowed.of.focus}.pattern`, head), max: 1 };
   }
 
+  /** @param {import("./attention.js").Change} change */
   go({ query, key, ...change }) {
+    /** @type {{ query?: number, key?: number }} */
     const place = {};
     if (query !== undefined) place.query = this.trace.rows[query];
     if (key !== undefined && key !== null) place.key = this.trace.columns[key];
     this.page.go({ ...change, ...place });
   }
 
+  /** @param {Hovered | null} where */
   point(where) {
     this.hover = where;
     this.windowed.mark();
   }
 
+  /**
+   * @param {string | null} title
+   * @param {string} [value]
+   */
   tip(title, value) {
     this.page.tip(title, value);
   }
 
+  /** @param {string} sentence */
   tell(sentence) {
     this.page.tell(sentence);
   }
 
-  /** Where a ramp ends: on a page about several runs at the same number in all of them. */
+  /**
+   * Where a ramp ends: on a page about several runs at the same number in all of them.
+   * @param {string} name
+   * @param {number} own
+   */
   end(name, own) {
     return this.page.end ? this.page.end(name, own) : own;
   }
@@ -331,8 +421,13 @@ class Face {
     return this.page.drawnAgain;
   }
 
-  /** What its views ask came with the window. */
-  request() {
-    return Promise.resolve({ arrays: this.trace.arrays });
+  /**
+   * What its views ask came with the window.
+   * @template {keyof Answers} Name
+   * @param {import("../core/store.js").Query<Name>} _query
+   * @returns {Promise<Answers[Name]>}
+   */
+  request(_query) {
+    return Promise.resolve(/** @type {Answers[Name]} */ ({ arrays: this.trace.arrays }));
   }
 }

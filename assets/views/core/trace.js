@@ -19,7 +19,7 @@ export class Trace {
   trace;
   /** @type {Record<string, import("./payload.js").NamedArray>} */
   arrays;
-  /** @type {Record<string, { pieces: string[], [of: string]: unknown }>} the stacks of the model, as they were sent */
+  /** @type {Record<string, { pieces: string[], special: boolean[], [of: string]: unknown }>} the stacks of the model, as they were sent */
   lanes;
   /** @type {string[]} what the tokens say */
   pieces;
@@ -61,6 +61,10 @@ export class Trace {
   sampling;
   /** @type {string[]} hooks, with * for any block, that an edit changes */
   edited;
+  /** @type {Record<string, [layer: number, head: number][]> | undefined} that an edit reaches into, by attention */
+  editedHeads;
+  /** @type {import("../attention/scores.js").Score[]} what is measured of each head, on the page about attention */
+  scoreTable;
   /** @type {string | undefined} */
   notice;
   /** @type {string} in which the model computes */
