@@ -51,6 +51,8 @@ class Alignment {
   tall;
   /** @type {boolean} whether the texts stand side by side */
   downward;
+  /** @type {string | undefined} */
+  built;
 
   /**
    * @param {HTMLElement} root
@@ -118,7 +120,8 @@ class Alignment {
 
   build() {
     const { page } = this;
-    const { pieces, special, source } = page.trace;
+    const { pieces, special } = page.trace;
+    const source = page.trace.source ?? page.trace; // an alignment is one of two texts
     this.pieces = { source: source.pieces, target: pieces };
     this.words = {
       source: write(this.source, source.pieces, source.special),
@@ -275,14 +278,17 @@ class Alignment {
       }
       return null;
     };
-    this.stage.addEventListener("pointermove", (event) => event.pointerType !== "touch" && this.point(found(event)));
+    this.stage.addEventListener(
+      "pointermove",
+      (/** @type {PointerEvent} */ event) => event.pointerType !== "touch" && this.point(found(event)),
+    );
     this.stage.addEventListener("pointerleave", () => this.point(null));
-    this.stage.addEventListener("click", (event) => {
+    this.stage.addEventListener("click", (/** @type {MouseEvent} */ event) => {
       const word = found(event);
       if (word?.target !== undefined && this.rowOf(word.target) >= 0) this.page.go({ query: this.rowOf(word.target) });
       else if (word?.source !== undefined) this.page.go({ key: word.source });
     });
-    this.stage.addEventListener("keydown", (event) => this.step(event));
+    this.stage.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.step(event));
     this.stage.addEventListener("focus", () => this.mark());
     this.stage.addEventListener("blur", () => this.mark());
   }

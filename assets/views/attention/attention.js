@@ -30,8 +30,9 @@ const PRINTED = 660; // CSS pixels of one part on paper: letters of 11 px are th
  *   notice?: string, plotly: string, scoreTable: import("./scores.js").Score[], arrays: Record<string, import("../core/payload.js").NamedArray> }} WholeData
  * @typedef {WholeData & { tile: number, cells: number, across: number, first: import("./numbers.js").First }} TiledData
  * @typedef {WholeData | TiledData} Data
+ * @typedef {import("./source.js").WholeSource | import("./tiled_source.js").TiledSource} Source
  * @typedef {Attention} Page
- * @typedef {Page & { data: TiledData, source: import("./tiled_source.js").TiledSource, numbers: import("./numbers.js").Numbers<import("./numbers.js").Wish> }} TiledPage
+ * @typedef {Page & { data: TiledData, source: import("./tiled_source.js").TiledSource, numbers: import("./numbers.js").Numbers }} TiledPage
  * @typedef {ReturnType<typeof import("./map.js").mount> | ReturnType<typeof import("./tiles.js").mount>} MapView
  * @typedef {MapView | ReturnType<typeof import("./window.js").mount> | ReturnType<typeof import("./lines.js").mount>
  *   | ReturnType<typeof import("./product.js").mount> | ReturnType<typeof import("./steps.js").mount> | ReturnType<typeof import("./text.js").mount>
@@ -55,19 +56,17 @@ export function mount(root, data) {
 /**
  * What a view of one head reads: of this page, of a window into it (window.js), or of a run on a page about several (compare/face.js).
  * @typedef {{ trace: import("./window.js").HeadTrace, state: State, hover: Hovered | null, element?: HTMLElement, width: number, narrow: boolean,
- *   edition: number | string, keys: string[], specialKeys: boolean[], plotly?: string, someKeys?: boolean, drawnAgain?: number, page?: object,
+ *   edition: number | string, keys: string[], specialKeys: boolean[], someKeys?: boolean, drawnAgain?: number, page?: object,
  *   line?: LineOf, weightsOf?: (row: number) => Float64Array, hook(part: string): string, pattern(layer: number, head: number): Pattern,
  *   go(change: Change): void, point(where: Hovered | null): void, tip(title: string | null, value?: string): void, tell(sentence: string): void,
  *   request<Name extends keyof Queries>(query: import("../core/store.js").Query<Name>): Promise<Answers[Name]>,
  *   end?(name: string, own: number): number }} Face
  */
 
-/** @extends {SourceShell<State, ReturnType<typeof frame>, Data>} */
+/** @extends {SourceShell<State, import("./frame.js").Parts, Data, Source>} */
 class Attention extends SourceShell {
   /** @type {Trace} */
   trace;
-  /** @type {import("./source.js").WholeSource | import("./tiled_source.js").TiledSource} */
-  source;
   /** @type {Hovered | null} */
   hover = null;
   /** @type {View | null} */
@@ -103,7 +102,7 @@ class Attention extends SourceShell {
 
   /**
    * @param {Data} data
-   * @param {new (page: object) => object} Source
+   * @param {new (page: object) => Attention["source"]} Source
    */
   take(data, Source) {
     const { state } = this;

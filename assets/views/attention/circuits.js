@@ -28,6 +28,9 @@ export function mount(root, page) {
 }
 
 class Circuits {
+  /** @type {string | undefined} */
+  wanted;
+
   /**
    * @param {HTMLElement} root
    * @param {Face} page

@@ -55,7 +55,7 @@ export function mountComponents(root, hover) {
   let shown = null;
   /** @type {Kept[]} */
   let kept = []; // the elements of each strip
-  rows.addEventListener("pointermove", (event) => {
+  rows.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
     if (!shown) return;
     const x = inside(event, rows).x - shown.label;
     const place = Math.floor((x / shown.width) * shown.order.length);

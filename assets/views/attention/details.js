@@ -14,7 +14,7 @@ import { aim, whyLink } from "../core/why.js";
  * @typedef {import("./source.js").Column} Column
  * @typedef {ReturnType<typeof measures>[number]} Score
  * @typedef {import("../core/store.js").Query<"sink"> | import("../core/store.js").Query<"column">} Query
- * @typedef {Partial<import("../core/store.js").Answers["column"]> & { sentence?: string }} Answer
+ * @typedef {{ sentence?: string, arrays?: Record<string, import("../core/payload.js").NamedArray> }} Answer
  * @typedef {{ run: string, where: string, name: string, query: Query }} Question
  */
 

@@ -5,12 +5,17 @@ import { bubble } from "../components/bubble.js";
 import { make } from "../core/dom.js";
 import { byArrows } from "../components/tablist.js";
 
-/** @typedef {import("./attention.js").Page} Page */
+/**
+ * @typedef {import("./attention.js").Page} Page
+ * @typedef {{ heads: HTMLElement, room: HTMLElement, details: HTMLElement, live: HTMLElement, show: () => void, tip: Page["tip"],
+ *   notice: (sentence: string) => void }} Parts
+ */
 
 /**
  * Builds the frame in `page.element`: {heads, room, details, live, show(), tip(title, value), notice(sentence)}.
  * `show` brings title, chips and tabs up to the page's state.
  * @param {Page} page
+ * @returns {Parts}
  */
 export function frame(page) {
   const notice = make("p", "notice");

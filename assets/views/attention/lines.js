@@ -54,6 +54,8 @@ class Lines {
   canvas;
   /** @type {number | undefined} where the slider is dragged to */
   dragged;
+  /** @type {string | undefined} */
+  made;
 
   /**
    * @param {HTMLElement} root
@@ -157,8 +159,9 @@ class Lines {
       left: squares + tokens + 4,
       right: page.width - squares - tokens - 4,
     };
-    this.canvas = make("canvas");
-    this.canvas.setAttribute("role", "img");
+    const canvas = make("canvas");
+    canvas.setAttribute("role", "img");
+    this.canvas = canvas;
     const inner = make("div", "lines-inner");
     inner.style.gridTemplateColumns = `${squares}px ${tokens}px minmax(0, 1fr) ${tokens}px ${squares}px`;
     inner.style.height = `${most * this.pitch}px`;
@@ -172,9 +175,9 @@ class Lines {
     this.names.style.setProperty("--aside", `${Math.max(0, squares - 2)}px`);
     this.left = column(this.tokens("query", trace.pieces, trace.special), this.hears("query"));
     this.right = column(this.tokens("key", across, page.specialKeys), this.hears("key"));
-    inner.append(this.canvas, this.left.element, this.right.element);
+    inner.append(canvas, this.left.element, this.right.element);
     this.scroller.replaceChildren(inner);
-    inner.addEventListener("pointermove", (event) => this.onSquare(event, inner));
+    inner.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => this.onSquare(event, inner));
     inner.addEventListener("pointerleave", () => this.page.tip(null));
   }
 

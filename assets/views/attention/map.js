@@ -37,6 +37,8 @@ class HeadMap {
   answer;
   /** @type {ReturnType<typeof matrix.mount> | undefined} */
   cells;
+  /** @type {string | undefined} */
+  legendKey;
 
   /**
    * @param {HTMLElement} root
@@ -54,7 +56,7 @@ class HeadMap {
     this.note = make("p", "map-note");
     this.note.setAttribute("role", "status");
     this.axes = axes(page, this.scroll);
-    this.scroll.addEventListener("keydown", (event) => this.key(event));
+    this.scroll.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.switcher = switcher(this.line, page, KINDS);
     this.legend = make("div", "map-legend");
     const map = make("div", "map-itself");

@@ -8,7 +8,6 @@
  * @typedef {[first: number, end: number]} Span
  * @typedef {{ rows: Span, columns: Span }} Window
  * @typedef {"length" | "share"} Kind of what weights move, in place of weights
- * @typedef {{ head: HeadOfRun, window: Window, kind: Kind | undefined }} Wish
  * @typedef {{ head: string, rows: Span, columns: Span, high: number, wide: number, across: number, weight: Float32Array | null,
  *   at: Uint8Array | Int32Array | null, edited: Uint8Array | null }} Tile
  * @typedef {{ key: Int32Array, weight: Float32Array, weights: Float32Array, rest: number, others: number, exact: boolean }} Row
@@ -25,7 +24,6 @@ const PATIENCE = 120; // ms without another wish until the server is asked
 const LISTED = 20; // keys of a row
 const KEPT = { tiles: 240, rows: 400 };
 
-/** @template {Wish} Wanted */
 export class Numbers {
   /** @type {string | undefined} name of the run */
   run;
@@ -70,8 +68,8 @@ export class Numbers {
 
   /**
    * The tiles of a head that are here, the coarsest first; `shows` as in `want`.
-   * @param {Wanted["head"]} head
-   * @param {Wanted["kind"]} [shows]
+   * @param {HeadOfRun} head
+   * @param {Kind} [shows]
    * @returns {Tile[]}
    */
   of(head, shows) {
@@ -83,7 +81,7 @@ export class Numbers {
   }
 
   /**
-   * @param {Wanted["head"]} head
+   * @param {HeadOfRun} head
    * @param {number} pos
    */
   row(head, pos) {
@@ -93,10 +91,10 @@ export class Numbers {
   /**
    * Asks for what of this is not here, in a moment, unless something else is wanted by then: windows of a head, of its weights or of what
    * they move, `shows` "length" or "share"; and the weights of row `pos`.
-   * @param {Wanted["head"]} head
-   * @param {Wanted["window"][]} windows
+   * @param {any} head a HeadOfRun; of a difference both, which compare/ has no type for yet, as of the rest of what it hands on
+   * @param {any[]} windows each a Window
    * @param {number} pos
-   * @param {Wanted["kind"]} [shows]
+   * @param {any} [shows] a Kind
    */
   want(head, windows, pos, shows) {
     clearTimeout(this.timer);
@@ -105,6 +103,7 @@ export class Numbers {
     if (!missing.length && !unread) return;
     this.timer = setTimeout(() => {
       for (const { rows, columns } of missing) {
+        /** @type {import("../core/store.js").Query<"tile">} */
         const query = { ask: "tile", ...head, rows, columns, ...(shows && { shows }) };
         this.fetch(
           this.tiles,
@@ -317,12 +316,14 @@ export function spans(from, to, width, size) {
  * `part` gives the numbers of "weight", "at" and "edited" where there are any.
  * @param {HeadOfRun} head
  * @param {Cut} cut
- * @param {(name: string) => { data: NamedArray["data"] } | undefined} part
+ * @param {(name: "weight" | "at" | "edited") => { data: NamedArray["data"] } | undefined} part
  * @param {Kind} [shows]
  * @returns {Tile}
  */
 function tile(head, { rows, columns, block: [high, wide] }, part, shows) {
-  const [weight, at, edited] = ["weight", "at", "edited"].map((name) => part(name)?.data ?? null);
+  const [weight, at, edited] = /** @type {const} */ (["weight", "at", "edited"]).map(
+    (name) => part(name)?.data ?? null,
+  );
   return {
     head: of(head, shows),
     rows,

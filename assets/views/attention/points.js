@@ -9,7 +9,7 @@ import { colour } from "../core/palette.js";
 import { Chart, literal } from "../core/plotly.js";
 
 /**
- * @typedef {import("./attention.js").Face} Face
+ * @typedef {import("./attention.js").Face & { plotly: string }} Face
  * @typedef {import("../core/store.js").Query<"points">} Query
  * @typedef {import("./names.js").Box} Box
  * @typedef {import("./names.js").Spot} Spot
@@ -58,6 +58,12 @@ class Points {
   names;
   /** @type {{ points: number[], boxes: Box[] }} of the chosen row and the keys that it reads */
   first;
+  /** @type {string | undefined} question that is asked */
+  wanted;
+  /** @type {string | undefined} question whose answer is drawn */
+  drawn;
+  /** @type {string | undefined} what all points are drawn of */
+  all;
 
   /**
    * @param {HTMLElement} root
@@ -93,7 +99,7 @@ class Points {
         plotly_relayout: (change) => "xaxis.range[0]" in change && this.drawAll(), // other names have room
       },
     });
-    this.plot.addEventListener("keydown", (event) => this.step(event));
+    this.plot.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.step(event));
   }
 
   get state() {

@@ -37,6 +37,8 @@ class Product {
   ramp;
   /** @type {import("./components.js").Columns} */
   columns;
+  /** @type {string | undefined} that was revealed */
+  cell;
 
   /**
    * @param {HTMLElement} root

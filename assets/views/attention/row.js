@@ -171,9 +171,10 @@ export function panels(page) {
     });
   }
   let before = scores;
-  if (trace.has(page.hook("capped"))) {
+  const { softcap } = trace.model;
+  if (softcap !== null && trace.has(page.hook("capped"))) {
     before = stored("capped");
-    const cap = plain(trace.model.softcap);
+    const cap = plain(softcap);
     list.push({
       id: "capped",
       title: "capped",

@@ -17,7 +17,11 @@ const ROOMY = 44; // CSS pixels of a thumbnail that has room for a percentage wi
  */
 export function measures(page) {
   const { trace, state } = page;
-  return trace.scoreTable.flatMap((entry) => {
+  /**
+   * @param {Score} entry
+   * @returns {ReturnType<typeof measures>}
+   */
+  const read = (entry) => {
     const found = trace.arrays[`scores.${trace.prefix}${state.focus}.${entry.key}`];
     if (entry.focus !== undefined && entry.focus !== state.focus) return [];
     if (!found) return entry.focus === undefined ? [] : [{ ...entry, values: null }];
@@ -25,7 +29,8 @@ export function measures(page) {
     const numbers = values.filter((x) => !Number.isNaN(x));
     const [low, high] = numbers.length ? [Math.min(...numbers), Math.max(...numbers)] : [0, 0];
     return [{ ...entry, values, low, high }];
-  });
+  };
+  return trace.scoreTable.flatMap(read);
 }
 
 /**

@@ -199,9 +199,7 @@ export class WholeSource {
     return (row, key) => {
       if (!at(mask, row, key)) return 0;
       const start = mask.offset + row * mask.stride;
-      const count =
-        totals.get(row) ??
-        mask.data.subarray(start, start + mask.cols).reduce((sum, one) => sum + Number(Boolean(one)), 0);
+      const count = totals.get(row) ?? Array.from(mask.data.subarray(start, start + mask.cols)).filter(Boolean).length;
       totals.set(row, count);
       return count;
     };
@@ -315,7 +313,6 @@ function weight(page, called = `${page.trace.pieces[page.state.query]} → ${pag
   return `${called}: ${percent(at(block, state.query, state.key) / max)}`;
 }
 
-/** @param {Page} page */
 /**
  * How many rows lie between a word of an alignment and the row that joins it.
  * @param {Page} page
@@ -324,6 +321,7 @@ function shiftOf({ view }) {
   return view && "shift" in view ? view.shift : 1;
 }
 
+/** @param {Page} page */
 function aligned(page) {
   const { state, trace, keys } = page;
   const shift = shiftOf(page);

@@ -34,6 +34,8 @@ const STAGES = {
   pattern: "pattern",
   weighted: "pattern",
 };
+/** @type {Record<string, [down: number, right: number]>} rows and columns that a key moves by */
+const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const PATIENCE = 250; // ms until the server is asked for what it multiplies
 const MOST = 12; // keys
 const MORE = 8; // digits of what all keys of a row share
@@ -79,7 +81,7 @@ class Steps {
     this.place.tabIndex = 0;
     this.place.setAttribute("role", "group");
     this.place.setAttribute("aria-label", "the steps of this head; arrow keys move the cell");
-    this.place.addEventListener("keydown", (event) => this.key(event));
+    this.place.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.sign = make("p", "steps-edited");
     this.sign.append(editedSign("cells", "edited: set by a what-if, not computed from what comes before"));
     this.ledger = make("div");
@@ -353,8 +355,7 @@ class Steps {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    /** @type {[down: number, right: number] | undefined} */
-    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const move = MOVES[event.key];
     if (!move) return;
     event.preventDefault();
     event.stopPropagation();

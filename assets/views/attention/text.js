@@ -67,6 +67,8 @@ class Over {
   top;
   /** @type {Average | undefined} */
   many;
+  /** @type {string | undefined} of what the texts are */
+  built;
 
   /**
    * @param {HTMLElement} root
@@ -207,7 +209,8 @@ class Over {
     const { page } = this;
     this.line = line;
     this.spelled = id === "flow" ? number : percent;
-    const most = this.drawsPicture ? Math.max(1e-9, ...line.slice(page.trace.grid.offset)) : Math.max(FULL, ...line);
+    const { grid } = this;
+    const most = grid ? Math.max(1e-9, ...line.slice(grid.offset)) : Math.max(FULL, ...line);
     this.top = endOf(page, `painted ${id}`, most);
     this.table = ramp(this.body, "attention", "unit");
     this.inks = legible(this.body);
@@ -231,9 +234,10 @@ class Over {
     this.body.replaceChildren();
     this.picture = null;
     this.texts = textsOf(page).map((text) => this.text(text));
-    if (!this.drawsPicture) return;
+    const { grid } = this;
+    if (!grid) return;
     const place = this.body.appendChild(make("div", "over-picture"));
-    this.picture = mountPicture(place, this.pictureData(), (event, where) => this.hear(event, where, "painted"));
+    this.picture = mountPicture(place, this.pictureData(grid), (event, where) => this.hear(event, where, "painted"));
   }
 
   /**
@@ -266,9 +270,10 @@ class Over {
     return { view, data, role };
   }
 
-  get drawsPicture() {
+  /** Of the picture, where what is read is one. */
+  get grid() {
     const { trace } = this.page;
-    return Boolean(trace.grid && trace.arrays.picture);
+    return trace.arrays.picture ? trace.grid : null;
   }
 
   get chosen() {
@@ -281,12 +286,12 @@ class Over {
     return { ground: css(this.table[index]), ink: this.inks(this.table[index]) };
   }
 
-  pictureData() {
+  /** @param {import("../components/picture.js").Grid} grid */
+  pictureData(grid) {
     const { trace } = this.page;
-    const grid = { ...trace.grid, predicts: trace.grid.predicts && this.way === "out" };
     return {
       picture: trace.arrays.picture,
-      grid,
+      grid: { ...grid, predicts: grid.predicts && this.way === "out" },
       weights: Float32Array.from(this.line),
       top: this.top,
       query: this.chosen,
@@ -296,7 +301,8 @@ class Over {
 
   paint() {
     this.body.querySelector(".over-picture").classList.toggle("of-key", this.way === "in");
-    this.picture?.update(this.pictureData());
+    const { grid } = this;
+    if (grid) this.picture?.update(this.pictureData(grid));
     this.body.querySelector(".over-picture canvas").setAttribute("aria-label", this.sentence());
   }
 
@@ -409,18 +415,21 @@ function textsOf({ trace, state }) {
   const { pieces, special, roles, grid, source } = trace;
   if (grid && trace.arrays.picture) return [{ name: "", role: "both", pieces: pieces.slice(0, grid.offset), special }];
   if (!trace.side) return [{ name: "", role: "both", pieces, special, roles }];
+  /** @type {Text} */
   const own = { name: trace.called, role: state.focus === "cross_attn" ? "rows" : "both", pieces, special };
-  if (state.focus === "cross_attn")
+  if (state.focus === "cross_attn" && source)
     return [{ name: "source", role: "keys", pieces: source.pieces, special: source.special }, own];
   const other = trace.side === "encoder" ? "decoder" : "encoder";
   const lane = trace.lanes[other];
-  const beside = lane && {
+  if (!lane) return [own];
+  /** @type {Text} */
+  const beside = {
     name: other === "encoder" ? "source" : "target",
     role: "aside",
     pieces: lane.pieces,
     special: lane.special,
   };
-  return (other === "encoder" ? [beside, own] : [own, beside]).filter(Boolean);
+  return other === "encoder" ? [beside, own] : [own, beside];
 }
 
 // --- from where to where attention is rolled out, and whose ---
@@ -488,7 +497,11 @@ function mountAverage(root, page) {
     );
     const every = Math.ceil(LABEL / pitch);
     const cells = make("div");
-    const top = endOf(page, "averaged", Math.max(0.1, ...answer.pattern.data.filter((weight) => weight <= 1)));
+    const top = endOf(
+      page,
+      "averaged",
+      Math.max(0.1, ...answer.pattern.data.filter((/** @type {number} */ weight) => weight <= 1)),
+    );
     const data = {
       block,
       role: "attention",

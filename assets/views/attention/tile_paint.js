@@ -16,7 +16,7 @@ import { fraction } from "../core/place.js";
  * @typedef {{ block: Block, max: number, role: string, name: string }} Small the whole head; `name` is of what
  * @typedef {{ high: number, wide: number }} Cell weights that it stands for
  * @typedef {Part & { wide: number, tall: number, rows: number, cols: number, width: number, height: number, overview: { block: Block, max: number } | null,
- *   cells: number, role: string, max: number | undefined, tiles: Tile[], apart: boolean, cell: Cell, edition: number | string }} Picture
+ *   cells: number, role: string, max: number, tiles: Tile[], apart: boolean, cell: Cell, edition: number | string }} Picture
  * @typedef {{ top: number, left: number, down: number, across: number, wide: number, tall: number, lit: { row: number, col: number } }} Named
  */
 
@@ -27,7 +27,7 @@ const TEXT = 15; // CSS pixels between two names at the left
 const NAMED = 13; // the width of a column from which on every one has its name on top
 const NUMBER = 44; // between two numbers on top
 
-/** @template {Tile} One */
+/** @template {Tile} [One=any] */
 export class Painter {
   /** @type {string} whose colour tiles have */
   role;
@@ -40,7 +40,7 @@ export class Painter {
   constructor(canvas, root) {
     this.canvas = canvas;
     this.root = root;
-    /** @type {WeakMap<Tile, { edition: string, image: OffscreenCanvas }>} */
+    /** @type {WeakMap<Tile, { edition: number | string, image: OffscreenCanvas }>} */
     this.images = new WeakMap();
   }
 
@@ -97,7 +97,7 @@ export class Painter {
 
   /**
    * @param {One} one
-   * @param {string} edition
+   * @param {number | string} edition
    * @param {number} max
    */
   tileImage(one, edition, max) {
@@ -264,11 +264,14 @@ export function minimap(page, go) {
     const { x, y } = fraction(event, canvas);
     go(y * size.rows - 0.5, x * size.cols - 0.5);
   };
-  canvas.addEventListener("pointerdown", (event) => {
+  canvas.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
     canvas.setPointerCapture(event.pointerId);
     jump(event);
   });
-  canvas.addEventListener("pointermove", (event) => canvas.hasPointerCapture(event.pointerId) && jump(event));
+  canvas.addEventListener(
+    "pointermove",
+    (/** @type {PointerEvent} */ event) => canvas.hasPointerCapture(event.pointerId) && jump(event),
+  );
 
   /**
    * @param {Part & { zoom: number }} window

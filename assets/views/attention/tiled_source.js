@@ -16,7 +16,6 @@ import { inquire } from "../core/store.js";
  * @typedef {import("./numbers.js").Kind} Kind
  * @typedef {import("./source.js").Column} Column
  * @typedef {import("./state.js").HeadOfRun} HeadOfRun
- * @typedef {import("../core/store.js").Answers} Answers
  * @typedef {import("../core/trace.js").Trace} Trace
  * @typedef {{ done: number, steps: number, scored: number, going: boolean, stalled?: number }} Progress of scores; `scored` are whole layers
  */
@@ -44,8 +43,8 @@ export class TiledSource {
     this.weightsOf = this.weightsOf.bind(this);
   }
 
-  /** @param {Data} data */
-  begin(data) {
+  begin() {
+    const { data } = this.page;
     if (this.run !== data.trace) this.numbers.begin(data);
     this.run = data.trace;
     this.scores.begin(data);
@@ -173,7 +172,7 @@ export class TiledSource {
 
   /**
    * A column as `WholeSource.column` has it, of the answer to `about`.
-   * @param {Answers["column"]} answer
+   * @param {{ arrays: Record<string, import("../core/payload.js").NamedArray> }} answer
    * @returns {Column}
    */
   columnIn({ arrays }) {

@@ -39,7 +39,7 @@ export function mount(root, page) {
   return new TileMap(root, page);
 }
 
-/** @template {Page} Of */
+/** @template {Page} [Of=any] */
 export class TileMap {
   /** @type {{ high: number, wide: number }} how many weights a cell stands for, down and across */
   wanted;
@@ -304,7 +304,7 @@ export class TileMap {
             .of(page.head, kind)
             .filter((one) => one.high >= finest.high && one.wide >= finest.wide && inView(one));
     const overview = kind && !moved ? null : this.small();
-    const [role, max] = kind ? ["value", kind === "length" ? moved?.max : 1] : ["attention", 1];
+    const [role, max] = kind ? ["value", kind === "length" && moved ? moved.max : 1] : ["attention", 1];
     this.painter.paint({
       ...this.rest,
       ...seen,
@@ -477,8 +477,9 @@ export class TileMap {
     const { page, kind } = this;
     const weights = row === page.state.query ? page.row()?.weights : undefined;
     const moved = kind && page.movedHere();
-    if (!weights || (kind && !moved)) return "";
+    if (!weights) return "";
     if (!kind) return percent(weights[col]);
+    if (!moved) return "";
     const value = spelled(moved.of(weights[col], row, col, kind), kind);
     return kind === "share" ? `${value} of the row’s lengths of p · v W_O` : `length of p · v W_O ${value}`;
   }
@@ -523,11 +524,9 @@ function spelled(value, kind) {
  * @param {number | undefined} max
  */
 function legendText(kind, max) {
-  const shown = {
-    share: "0 to 1 of the row’s lengths",
-    length: `0 to ${max === undefined ? "…" : number(max)}, length of p · v W_O`,
-  }[kind];
-  return shown ? `${shown}; empty: 0` : "0 to 1 of the row; empty: exactly 0";
+  if (!kind) return "0 to 1 of the row; empty: exactly 0";
+  const length = `0 to ${max === undefined ? "…" : number(max)}, length of p · v W_O`;
+  return `${kind === "share" ? "0 to 1 of the row’s lengths" : length}; empty: 0`;
 }
 
 /**
@@ -619,8 +618,9 @@ function gestures(box, map) {
     /** @param {KeyboardEvent} event */
     keydown: (event) => event.ctrlKey || event.metaKey || event.altKey || map.key(event),
   };
-  for (const [name, act] of Object.entries(heard)) box.addEventListener(name, act, { passive: false });
+  const listeners = /** @type {[name: string, act: EventListener][]} */ (Object.entries(heard));
+  for (const [name, act] of listeners) box.addEventListener(name, act, { passive: false });
   return () => {
-    for (const [name, act] of Object.entries(heard)) box.removeEventListener(name, act);
+    for (const [name, act] of listeners) box.removeEventListener(name, act);
   };
 }

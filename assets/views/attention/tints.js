@@ -51,6 +51,7 @@ export function hues(root, tint, texts) {
  */
 export function signs(tint, texts) {
   if (tint === "kind") {
+    /** @type {Set<string>} */
     const present = new Set(texts.flatMap(sorted));
     const kinds = KINDS.filter(([kind]) => present.has(kind)).map(([, words, role]) =>
       sign("bar", words, `var(--${role})`),

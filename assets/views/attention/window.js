@@ -45,9 +45,10 @@ class WindowTrace extends Trace {
     this.rows = range(first, first + arrays["outside.share"].data.length);
     /** @type {number[]} */
     this.columns = Array.from(arrays.keys.data);
-    this.beside = beside;
+    this.others = beside;
     this.count = count;
     this.dtype = dtype;
+    /** @type {Trace["grid"]} */
     this.grid = null;
     this.length = this.rows.length;
     this.trace = `${whole.trace} ${this.rows[0]} ${this.columns} ${[layer, head, ...beside]}`;
@@ -94,7 +95,7 @@ class WindowTrace extends Trace {
    * @returns {number[]}
    */
   shares(row) {
-    return [this.outside(row).share, ...this.beside.map((_, i) => this.arrays[`beside.${i}.share`].data[row])];
+    return [this.outside(row).share, ...this.others.map((_, i) => this.arrays[`beside.${i}.share`].data[row])];
   }
 
   /**
@@ -102,7 +103,7 @@ class WindowTrace extends Trace {
    * @param {Pair} one
    */
   shows([layer, head]) {
-    return this.beside.some(([l, h]) => l === layer && h === head);
+    return this.others.some(([l, h]) => l === layer && h === head);
   }
 }
 
@@ -144,7 +145,7 @@ function behind(whole, arrays, [[layer, head], ...beside], focus) {
  * Mounts a view of a pattern on a window that follows what `page` looks at.
  * @param {HTMLElement} root
  * @param {Page} page
- * @param {{ mount(root: HTMLElement, face: ViewFace): View }} module
+ * @param {{ mount(root: HTMLElement, face: ViewFace | Page): View }} module
  */
 export function mount(root, page, module) {
   return new Windowed(root, page, module);
@@ -159,7 +160,7 @@ class Windowed {
   /**
    * @param {HTMLElement} root
    * @param {Page} page
-   * @param {{ mount(root: HTMLElement, face: ViewFace): View }} module
+   * @param {{ mount(root: HTMLElement, face: ViewFace | Page): View }} module
    */
   constructor(root, page, module) {
     this.root = root;
@@ -299,8 +300,8 @@ class Windowed {
      * @param {number} i
      */
     const named = ([layer, head], i) => make("strong", "", `${layer + 1}·${head + 1} ${percent(trace.shares(row)[i])}`);
-    const held = trace.beside.length
-      ? /** @type {Pair[]} */ ([[this.of.layer, this.of.head], ...trace.beside]).flatMap((one, i) =>
+    const held = trace.others.length
+      ? /** @type {Pair[]} */ ([[this.of.layer, this.of.head], ...trace.others]).flatMap((one, i) =>
           i ? [", ", named(one, i)] : named(one, i),
         )
       : [make("strong", "", percent(trace.shares(row)[0]))];

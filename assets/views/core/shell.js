@@ -143,10 +143,11 @@ export class Shell extends View {
  * @template {object} State
  * @template {Record<string, any>} Parts
  * @template {object} [Data=any]
+ * @template {{ stop: () => void }} [Source=any]
  * @extends {Shell<State, Parts, Data>}
  */
 export class SourceShell extends Shell {
-  /** @type {any} */
+  /** @type {Source} */
   source;
 
   /**
@@ -179,7 +180,7 @@ export class SourceShell extends Shell {
 
   /**
    * @param {Data} data
-   * @param {new (page: object) => object} Source
+   * @param {new (page: object) => Source} Source
    */
   take(data, Source) {
     this.adopt(Source);
@@ -188,7 +189,7 @@ export class SourceShell extends Shell {
 
   /**
    * Returns whether the source before was of another class, which it stops.
-   * @param {new (page: object) => object} Source
+   * @param {new (page: object) => Source} Source
    */
   adopt(Source) {
     if (this.source instanceof Source) return false;
