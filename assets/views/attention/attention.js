@@ -22,12 +22,15 @@ const PRINTED = 660; // CSS pixels of one part on paper: letters of 11 px are th
  * @typedef {import("./axes.js").Place} Place
  * @typedef {import("../core/store.js").Queries} Queries
  * @typedef {import("../core/store.js").Answers} Answers
+ * @typedef {import("../core/trace.js").Model} Model
+ * @typedef {import("../core/payload.js").NamedArray} NamedArray
  * @typedef {Partial<State> & { jump?: boolean }} Change of the state; `jump` brings the cell into view
  * @typedef {Place & { only?: boolean }} Hovered what the pointer is over; `only` where a key is meant without its row
  * @typedef {{ block: Block, max: number }} Pattern numbers that are full at `max`
- * @typedef {{ pieces: string[], special: boolean[], model: import("../core/trace.js").Model }} Lane a stack as it was sent
- * @typedef {{ trace: string, model: import("../core/trace.js").Model, lanes: Record<string, Lane>, look: { layer: number, head: number, query?: number },
- *   notice?: string, plotly: string, scoreTable: import("./scores.js").Score[], arrays: Record<string, import("../core/payload.js").NamedArray> }} WholeData
+ * @typedef {{ pieces: string[], special: boolean[], model: Pick<Model, "layers" | "heads" | "crosses"> }} Lane a stack as it was sent
+ * @typedef {{ trace: string, model: Pick<Model, "name">, lanes: Record<string, Lane>,
+ *   look: { layer: number, head: number, query?: number }, notice?: string, plotly: string, scoreTable: import("./scores.js").Score[],
+ *   arrays: Record<string, NamedArray> }} WholeData
  * @typedef {WholeData & { tile: number, cells: number, across: number, first: import("./numbers.js").First }} TiledData
  * @typedef {WholeData | TiledData} Data
  * @typedef {import("./source.js").WholeSource | import("./tiled_source.js").TiledSource} Source
@@ -35,7 +38,8 @@ const PRINTED = 660; // CSS pixels of one part on paper: letters of 11 px are th
  * @typedef {Page & { data: TiledData, source: import("./tiled_source.js").TiledSource, numbers: import("./numbers.js").Numbers }} TiledPage
  * @typedef {ReturnType<typeof import("./map.js").mount> | ReturnType<typeof import("./tiles.js").mount>} MapView
  * @typedef {MapView | ReturnType<typeof import("./window.js").mount> | ReturnType<typeof import("./lines.js").mount>
- *   | ReturnType<typeof import("./product.js").mount> | ReturnType<typeof import("./steps.js").mount> | ReturnType<typeof import("./text.js").mount>
+ *   | ReturnType<typeof import("./product.js").mount> | ReturnType<typeof import("./steps.js").mount>
+ *   | ReturnType<typeof import("./text.js").mount>
  *   | ReturnType<typeof import("./points.js").mount> | ReturnType<typeof import("./circuits.js").mount>
  *   | ReturnType<typeof import("./alignment.js").mount>} View
  * @typedef {{ mount(root: HTMLElement, page: Page): View }} ViewModule
@@ -55,10 +59,11 @@ export function mount(root, data) {
 
 /**
  * What a view of one head reads: of this page, of a window into it (window.js), or of a run on a page about several (compare/face.js).
- * @typedef {{ trace: import("./window.js").HeadTrace, state: State, hover: Hovered | null, element?: HTMLElement, width: number, narrow: boolean,
+ * @typedef {{ trace: import("./window.js").HeadTrace, state: State, hover: Hovered | null, width: number, narrow: boolean,
  *   edition: number | string, keys: string[], specialKeys: boolean[], someKeys?: boolean, drawnAgain?: number, page?: object,
  *   line?: LineOf, weightsOf?: (row: number) => Float64Array, hook(part: string): string, pattern(layer: number, head: number): Pattern,
- *   go(change: Change): void, point(where: Hovered | null): void, tip(title: string | null, value?: string): void, tell(sentence: string): void,
+ *   go(change: Change): void, point(where: Hovered | null): void, tip(title: string | null, value?: string): void,
+ *   tell(sentence: string): void,
  *   request<Name extends keyof Queries>(query: import("../core/store.js").Query<Name>): Promise<Answers[Name]>,
  *   end?(name: string, own: number): number }} Face
  */

@@ -6,8 +6,8 @@ import { band } from "../core/turns.js";
  * @typedef {boolean | string} Special whether a token is special, or what else sets it apart
  * @typedef {{ element: HTMLElement, i: number, thin: boolean }} Label
  * @typedef {{ row: number | null, col: number | null }} Place on one axis or both
- * @typedef {{ trace: { pieces: string[], special: Special[], roles: string[] }, keys: string[], specialKeys: Special[], edition: number | string,
- *   width: number, narrow: boolean, tallest?: number, above?: number, state?: { focus: string },
+ * @typedef {{ trace: { pieces: string[], special: Special[], roles: string[] }, keys: string[], specialKeys: Special[],
+ *   edition: number | string, width: number, narrow: boolean, tallest?: number, above?: number, state?: { focus: string },
  *   go(change: { query?: number, key?: number }): unknown, point(where: Place | null): unknown }} Page
  */
 

@@ -8,16 +8,20 @@ import { colour } from "../core/palette.js";
 import { inside } from "../core/place.js";
 
 /**
- * @typedef {{ name: (string | Node)[], note: string, role: string, values: Cells, tall: number, faint?: boolean, numbered?: boolean, result?: string[] }} Strip
+ * @typedef {{ name: (string | Node)[], note: string, role: string, values: Cells, tall: number, faint?: boolean,
+ *   numbered?: boolean, result?: string[] }} Strip
  * @typedef {Strip & { ends: [low: number, high: number] }} Scaled a strip, with from where to where bars could reach
  * @typedef {{ label: number, width: number, tail: number }} Columns CSS pixels
  * @typedef {Columns & { strips: Scaled[], order: number[] }} Strips
  * @typedef {{ name: HTMLElement, canvas: HTMLCanvasElement, result: HTMLElement }} Kept elements of a strip
- * @typedef {{ pieces: string[], special: ArrayLike<unknown>, sums: number[], most: number, weights: ArrayLike<number>, allowed: ArrayLike<number> }} Sums of keys
+ * @typedef {{ pieces: string[], special: ArrayLike<unknown>, sums: number[], most: number, weights: ArrayLike<number>,
+ *   allowed: ArrayLike<number> }} Sums of keys
  * @typedef {Columns & Sums & { block: Block, max: number, pitch: number }} Keys
- * @typedef {{ name: HTMLButtonElement, piece: HTMLElement, sum: HTMLElement, bar: HTMLElement, value: Text, weight: Text, shown?: string }} Row
+ * @typedef {{ name: HTMLButtonElement, piece: HTMLElement, sum: HTMLElement, bar: HTMLElement, value: Text, weight: Text,
+ *   shown?: string }} Row
  * @typedef {{ chosen: number | null, hovered: number | null }} Marked rows that have the class
- * @typedef {(...said: [event: "hover", where: { row: number, col: number | null } | null] | [event: "pick", where: { row: number }]) => unknown} Emit
+ * @typedef {[event: "hover", where: { row: number, col: number | null } | null] | [event: "pick", where: { row: number }]} Said
+ * @typedef {(...said: Said) => unknown} Emit
  */
 
 const FITS = 34; // CSS pixels of a component that its number fits under

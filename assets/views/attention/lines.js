@@ -19,8 +19,8 @@ import { inside } from "../core/place.js";
  * @typedef {import("./state.js").Pair} Pair
  * @typedef {"query" | "key"} Kind
  * @typedef {{ hover: (i: number | null) => void, pick: (i: number) => void, release: () => void, across: () => void }} Heard
- * @typedef {{ kind: Kind, pieces: string[], special: ArrayLike<unknown>, pitch: number, picture: import("../components/picture.js").Pixels | null | undefined,
- *   grid: import("../components/picture.js").Grid | null }} Tokens
+ * @typedef {{ kind: Kind, pieces: string[], special: ArrayLike<unknown>, pitch: number,
+ *   picture: import("../components/picture.js").Pixels | null | undefined, grid: import("../components/picture.js").Grid | null }} Tokens
  */
 
 const LEAST = 0.01; // the smallest weight drawn at first

@@ -14,6 +14,7 @@ import { mount as mountPicture } from "../components/picture.js";
  * @typedef {import("./attention.js").Page} Page
  * @typedef {{ block: Block, max: number, exact: boolean }} Found what is shown
  * @typedef {import("../components/cells.js").Where} Where
+ * @typedef {import("../core/store.js").Answers["weighted"]["arrays"]} Weighted
  */
 
 const CELL = { least: 3, most: 40, tall: 32, low: 14, valued: { share: 25, number: 31 } }; // CSS pixels
@@ -33,7 +34,7 @@ export function mount(root, page) {
 class HeadMap {
   /** @type {ReturnType<HeadMap["fitting"]>} of what is drawn */
   size;
-  /** @type {{ wanted: string, arrays?: import("../core/store.js").Answers["weighted"]["arrays"], sentence?: string } | undefined} of the server */
+  /** @type {{ wanted: string, arrays?: Weighted, sentence?: string } | undefined} of the server */
   answer;
   /** @type {ReturnType<typeof matrix.mount> | undefined} */
   cells;
@@ -345,7 +346,8 @@ function pictureWidth({ narrow, width }) {
 }
 
 /**
- * Beside the map the picture, with one row's attention laid over it patch by patch: {update()}. It stands at the end of `root` as long as there is a picture; a click on a patch picks its row.
+ * Beside the map the picture, with one row's attention laid over it patch by patch: {update()}. It stands at the end of `root`
+ * as long as there is a picture; a click on a patch picks its row.
  * @param {Page} page
  * @param {HTMLElement} root
  */

@@ -4,6 +4,7 @@
 /**
  * @typedef {import("../core/payload.js").NamedArray} NamedArray
  * @typedef {import("../core/store.js").Answers} Answers
+ * @typedef {import("../core/store.js").Query<"tile"> | import("../core/store.js").Query<"row">} Query
  * @typedef {import("./state.js").HeadOfRun} HeadOfRun
  * @typedef {[first: number, end: number]} Span
  * @typedef {{ rows: Span, columns: Span }} Window
@@ -16,8 +17,8 @@
  * @typedef {{ tile: number, across: number }} Sides cells of a tile, and of what a view shows
  * @typedef {HeadOfRun & { pos: number, row: { rest: number, others: number }, tiles: Cut[] }} First what a payload brought
  * @typedef {{ trace: { length: number }, keys: { length: number }, data?: { tile: number },
- *   request(query: import("../core/store.js").Query<"tile"> | import("../core/store.js").Query<"row">): Promise<{ [entry: string]: unknown }>,
- *   moved?: (head: HeadOfRun) => Promise<import("./tiled_source.js").Moved> | null }} Asking a page, which has `data` where what is asked of it may be put together
+ *   request(query: Query): Promise<{ [entry: string]: unknown }>,
+ *   moved?: (head: HeadOfRun) => Promise<import("./tiled_source.js").Moved> | null }} Asking a page; `data` is how tiles are cut
  */
 
 const PATIENCE = 120; // ms without another wish until the server is asked
@@ -127,7 +128,8 @@ export class Numbers {
   }
 
   /**
-   * {weights, edited} of a window of a head, row by row, put together from tiles of single weights: a file that works alone has those of one head.
+   * {weights, edited} of a window of a head, row by row, put together from tiles of single weights: a file that
+   * works alone has those of one head.
    * @param {HeadOfRun} head
    * @param {Span} rows
    * @param {Span} columns
@@ -214,7 +216,7 @@ export class Numbers {
    * @template Answer
    * @param {Map<string, Found | null>} kept
    * @param {string} name
-   * @param {Parameters<Asking["request"]>[0]} query
+   * @param {Query} query
    * @param {(answer: Answer) => Found} read
    * @param {() => Promise<Found>} [instead]
    */

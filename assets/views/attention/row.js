@@ -6,7 +6,8 @@ import { at } from "../components/cells.js";
  * @typedef {import("../core/trace.js").Trace} Trace
  * @typedef {import("./window.js").HeadTrace} HeadTrace
  * @typedef {import("./attention.js").Face} Face
- * @typedef {{ masked: Float64Array, top: number, exponentials: Float64Array, total: number, weights: Float64Array, temperature: number }} Softmax
+ * @typedef {{ masked: Float64Array, top: number, exponentials: Float64Array, total: number, weights: Float64Array,
+ *   temperature: number }} Softmax
  * @typedef {{ id: string, title: string, formula: string, block: Block, role: string, scale: Scale | "length", made?: string,
  *   hidden?: import("../components/cells.js").Hidden }} Panel
  */

@@ -3,7 +3,7 @@ import { number, percent } from "../core/format.js";
 
 /**
  * @typedef {"share" | "bits" | "tokens" | "ratio"} Unit
- * @typedef {{ key: string, title: string, unit: Unit, definition: string, source: string, focus?: string }} Score what a number of each head means
+ * @typedef {{ key: string, title: string, unit: Unit, definition: string, source: string, focus?: string }} Score of heads
  * @typedef {Score & { values: number[], low: number, high: number }} Measured of all heads, and the ends of what it is
  * @typedef {import("./attention.js").Face} Face
  */

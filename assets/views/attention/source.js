@@ -13,7 +13,8 @@ import { counted, number, percent } from "../core/format.js";
  * @typedef {import("./state.js").HeadOfRun} HeadOfRun
  * @typedef {import("../share/shown.js").Found} Found
  * @typedef {Partial<Found> & { where?: string }} Taken what stands in place of the pattern
- * @typedef {{ key: ArrayLike<number>, weight: ArrayLike<number>, weights: ArrayLike<number>, rest: number, others: number, exact: boolean }} Row
+ * @typedef {{ key: ArrayLike<number>, weight: ArrayLike<number>, weights: ArrayLike<number>, rest: number, others: number,
+ *   exact: boolean }} Row
  * @typedef {{ weights: number[], best: number[], exact: boolean, mean?: number, even?: number, count?: number }} Column
  */
 
@@ -420,7 +421,8 @@ function points({ view, state, trace, keys }) {
   const place = ({ data }, i) => `(${number(data[2 * i])}, ${number(data[2 * i + 1])})`;
   const answer = view && "projection" in view ? view.answer : null;
   const at = answer
-    ? `: query ${trace.pieces[state.query]} at ${place(answer.queries, state.query)}, key ${keys[state.key]} at ${place(answer.keys, state.key)}`
+    ? `: query ${trace.pieces[state.query]} at ${place(answer.queries, state.query)}, ` +
+      `key ${keys[state.key]} at ${place(answer.keys, state.key)}`
     : "";
   return `${way} of queries and keys${at}`;
 }

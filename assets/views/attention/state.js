@@ -4,8 +4,9 @@
  * @typedef {import("../components/headgrid.js").Pair} Pair
  * @typedef {import("../core/address.js").Entries} Entries
  * @typedef {{ side: string, focus: string, layer: number, head: number }} HeadOfRun as the server names it
- * @typedef {{ shows?: unknown, shares?: unknown, zoom?: unknown, from?: unknown, isolated?: unknown, least?: unknown, sorted?: unknown, over?: unknown,
- *   way?: unknown, first?: unknown, last?: unknown, alone?: unknown, by?: unknown, how?: unknown, tint?: unknown }} Own entries of the views, whatever somebody typed: each checks its own
+ * @typedef {"shows" | "shares" | "zoom" | "from" | "isolated" | "least" | "sorted" | "over" | "way" | "first" | "last" | "alone" | "by" |
+ *   "how" | "tint"} OwnName
+ * @typedef {Partial<Record<OwnName, unknown>>} Own entries of the views, whatever somebody typed: each checks its own
  * @typedef {HeadOfRun & Own & { heads: Pair[], query: number, key: number, pinned: boolean, view: string, chosen?: boolean, score?: string,
  *   order?: "largest" | "smallest", threshold?: number }} State of a page, once `fit` has put it inside what the run has
  */

@@ -14,9 +14,11 @@ import { counted, difference, equation, number, percent, read } from "../core/fo
  * @typedef {{ id: string, title: string, formula: string, block?: undefined }} Awaited a step that is being computed
  * @typedef {import("../components/cells.js").Where} Where
  * @typedef {import("../core/store.js").Answers["weighted"]["arrays"]} Weighted
- * @typedef {{ element: HTMLElement, update: (next: Panel) => void, cells: ReturnType<typeof mountCells> | null, value: HTMLElement | null, labels: HTMLElement[], keys: HTMLElement[] }} Shown
+ * @typedef {{ element: HTMLElement, update: (next: Panel) => void, cells: ReturnType<typeof mountCells> | null, value: HTMLElement | null,
+ *   labels: HTMLElement[], keys: HTMLElement[] }} Shown
  * @typedef {(x: number) => string} Format
- * @typedef {{ top: string, total: string, holds: boolean, columns: { score: string, power: string, write: Format, exact: Format }[] }} Texts of a softmax
+ * @typedef {{ score: string, power: string, write: Format, exact: Format }} KeyTexts
+ * @typedef {{ top: string, total: string, holds: boolean, columns: KeyTexts[] }} Texts of a softmax
  */
 
 const GAP = 18; // CSS pixels between two panels

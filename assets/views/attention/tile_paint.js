@@ -15,9 +15,10 @@ import { fraction } from "../core/place.js";
  * @typedef {import("./tiles.js").Page} Page
  * @typedef {{ block: Block, max: number, role: string, name: string }} Small the whole head; `name` is of what
  * @typedef {{ high: number, wide: number }} Cell weights that it stands for
- * @typedef {Part & { wide: number, tall: number, rows: number, cols: number, width: number, height: number, overview: { block: Block, max: number } | null,
- *   cells: number, role: string, max: number, tiles: Tile[], apart: boolean, cell: Cell, edition: number | string }} Picture
- * @typedef {{ top: number, left: number, down: number, across: number, wide: number, tall: number, lit: { row: number, col: number } }} Named
+ * @typedef {Part & { wide: number, tall: number, rows: number, cols: number, width: number, height: number,
+ *   overview: { block: Block, max: number } | null, cells: number, role: string, max: number, tiles: Tile[], apart: boolean,
+ *   cell: Cell, edition: number | string }} Picture
+ * @typedef {Part & { wide: number, tall: number, lit: { row: number, col: number } }} Named
  */
 
 const APART = 7; // CSS pixels of a weight, from which on weights are drawn apart
@@ -247,7 +248,9 @@ function holds({ rows, columns, high, wide, across }, edited, row, col, cell) {
 }
 
 /**
- * The whole head, small, with a frame around what the map shows; a click or a drag goes there. {element, update(window, rest, shown)}; `shown` is the {block, max, role} to draw, with a `name`. Calls `go(row, col)` with what is to be in the middle.
+ * The whole head, small, with a frame around what the map shows; a click or a drag goes there.
+ * {element, update(window, rest, shown)}; `shown` is the {block, max, role} to draw, with a `name`. Calls `go(row, col)`
+ * with what is to be in the middle.
  * @param {Pick<Page, "edition" | "element" | "state">} page
  * @param {(row: number, col: number) => void} go
  */

@@ -17,7 +17,7 @@ import { inquire } from "../core/store.js";
  * @typedef {import("./source.js").Column} Column
  * @typedef {import("./state.js").HeadOfRun} HeadOfRun
  * @typedef {import("../core/trace.js").Trace} Trace
- * @typedef {{ done: number, steps: number, scored: number, going: boolean, stalled?: number }} Progress of scores; `scored` are whole layers
+ * @typedef {{ done: number, steps: number, scored: number, going: boolean, stalled?: number }} Progress; `scored` are whole layers
  */
 
 const WIDE = [...WINDOWED, "points"]; // views that take all the room there is

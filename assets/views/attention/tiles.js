@@ -15,8 +15,10 @@ import { legend } from "../components/legend.js";
  * @typedef {import("./attention.js").TiledPage} TiledPage
  * @typedef {{ top: number, left: number, across: number, down: number }} Part of the whole, in weights
  * @typedef {Part & { zoom: number, wide: number, tall: number }} Seen what is in view, and how large a weight is
- * @typedef {Pick<TiledPage, "element" | "width" | "narrow" | "edition" | "trace" | "keys" | "specialKeys" | "head" | "state" | "refused" | "tip" | "tell" | "go" |
- *   "remember" | "pattern" | "row" | "movedHere"> & { numbers: Pick<TiledPage["numbers"], "want" | "of">, data: Pick<TiledPage["data"], "tile" | "cells" | "across"> }} Page
+ * @typedef {"element" | "width" | "narrow" | "edition" | "trace" | "keys" | "specialKeys" | "head" | "state" | "refused" | "tip" | "tell" |
+ *   "go" | "remember" | "pattern" | "row" | "movedHere"} Member of a page that a map reads
+ * @typedef {Pick<TiledPage, Member> & { numbers: Pick<TiledPage["numbers"], "want" | "of">,
+ *   data: Pick<TiledPage["data"], "tile" | "cells" | "across"> }} Page
  */
 
 const ABOVE = 58; // the axis on top
