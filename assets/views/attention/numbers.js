@@ -92,10 +92,10 @@ export class Numbers {
   /**
    * Asks for what of this is not here, in a moment, unless something else is wanted by then: windows of a head, of its weights or of what
    * they move, `shows` "length" or "share"; and the weights of row `pos`.
-   * @param {any} head a HeadOfRun; of a difference both, which compare/ has no type for yet, as of the rest of what it hands on
-   * @param {any[]} windows each a Window
+   * @param {HeadOfRun} head
+   * @param {Window[]} windows
    * @param {number} pos
-   * @param {any} [shows] a Kind
+   * @param {Kind} [shows]
    */
   want(head, windows, pos, shows) {
     clearTimeout(this.timer);

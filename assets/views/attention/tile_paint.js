@@ -28,7 +28,6 @@ const TEXT = 15; // CSS pixels between two names at the left
 const NAMED = 13; // the width of a column from which on every one has its name on top
 const NUMBER = 44; // between two numbers on top
 
-/** @template {Tile} [One=any] */
 export class Painter {
   /** @type {string} whose colour tiles have */
   role;
@@ -48,7 +47,7 @@ export class Painter {
   /**
    * view = {rows, cols, width, height: of the whole; top, left, across, down: what is in view; wide, tall: of a weight; overview: {block, max}
    * with `cells` a side, or null; role: whose colour; max: of a tile, where the ramp ends; tiles, which are no finer than a pixel; apart: whether a cell is one weight; cell: {high, wide} weights of one; edition}, in weights and CSS pixels.
-   * @param {Picture & { tiles: One[] }} view
+   * @param {Picture} view
    */
   paint(view) {
     const { canvas } = this;
@@ -97,7 +96,7 @@ export class Painter {
   }
 
   /**
-   * @param {One} one
+   * @param {Tile} one
    * @param {number | string} edition
    * @param {number} max
    */

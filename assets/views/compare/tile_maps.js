@@ -463,7 +463,7 @@ class SignedPainter extends Painter {
   }
 
   /**
-   * @param {object} one
+   * @param {import("../attention/numbers.js").Tile} one
    * @param {string} edition
    */
   tileImage(one, edition) {

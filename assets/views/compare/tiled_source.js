@@ -382,12 +382,12 @@ class TiledRun extends RunFace {
 /** Tiles of a run, whose map has no row where the cursor has no partner. */
 class RunNumbers extends Numbers {
   /**
-   * @param {number} head
-   * @param {unknown[]} windows
+   * @param {import("../attention/state.js").HeadOfRun} head
+   * @param {import("../attention/numbers.js").Window[]} windows
    * @param {number} pos
-   * @param {...unknown[]} more
+   * @param {import("../attention/numbers.js").Kind} [shows]
    */
-  want(head, windows, pos, ...more) {
-    super.want(head, windows, Math.max(0, pos), ...more);
+  want(head, windows, pos, shows) {
+    super.want(head, windows, Math.max(0, pos), shows);
   }
 }
