@@ -449,5 +449,5 @@ def javascript_type(annotation: Any) -> str:
         return f"Array<{javascript_type(get_args(annotation)[0])}>"
     if origin is tuple:
         return f"[{', '.join(javascript_type(one) for one in get_args(annotation))}]"
-    names = {int: "number", float: "number", bool: "boolean", str: "string", type(None): "null"}
+    names = {int: "number", float: "number", bool: "boolean", str: "string", type(None): "null", Any: "unknown"}
     return names.get(annotation, "object")

@@ -26,7 +26,7 @@ export interface Queries {
   entropy: { side: string; focus?: string };
   export_class_link: { address: string };
   export_data: { of: object; format: "csv" | "parquet" | "npz" };
-  export_html: { state: string; asked: Array<object>; of?: object | null; row?: number | null };
+  export_html: { state: string; asked: Array<unknown>; of?: object | null; row?: number | null };
   export_link: {};
   export_python: { of: object; row?: number; col?: number };
   flow: { side: string; pos: number; focus?: string };
@@ -38,7 +38,7 @@ export interface Queries {
   layer: { side: string; layer: number };
   lens: { lens?: "logit" | "tuned" | "Jacobian" | "published" };
   lines: { side: string; heads: Array<[number, number]>; least: number; focus?: string; pos?: number | null; key?: number | null };
-  live: { run: string; cursor?: object };
+  live: { run: string; cursor?: unknown };
   matrix: { hook: string; head?: number | null; moved?: "length" | "share" | null };
   moved: { side: string; layer: number; head: number; focus?: string };
   order: { run: string; order: "play" | "pause" | "steps" | "stop" | "rate" | "reset"; steps?: number; lr?: number | null };
