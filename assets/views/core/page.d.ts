@@ -7,6 +7,9 @@ interface HTMLElement {
 /** Not in every browser that Loupe is for. */
 declare const Float16Array: { new (buffer: ArrayBufferLike, offset: number, count: number): Float32Array } | undefined;
 
+/** The library of charts, once core/plotly.js has loaded it. */
+declare var Plotly: { relayout: (chart: HTMLElement, change: object) => unknown };
+
 /** Numbers of a run, as they came. */
 type Cells = Float32Array | Float64Array | Int32Array | Uint8Array;
 

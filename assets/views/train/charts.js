@@ -4,19 +4,34 @@ const LEAST = 50; // steps that the axis shows at least while a run goes on
 const ROUND = [1, 2, 5, 10];
 const HANDLE = { width: 16, height: 16, path: "M7 0h2v5a3 3 0 0 1 0 6v5H7v-5a3 3 0 0 1 0-6z" };
 
-/** The next of 1, 2, 5, 10, 20, ... from `x` on. */
+/** @typedef {{ to: (step: number) => number, from: (px: number) => number }} StepScale */
+/** @typedef {HTMLElement & { _fullLayout?: { dragmode: string | false } }} Plot an element that plotly.js draws in */
+
+/**
+ * The next of 1, 2, 5, 10, 20, ... from `x` on.
+ * @param {number} x
+ */
 export function roundUp(x) {
   const power = 10 ** Math.floor(Math.log10(x));
   return ROUND.map((each) => each * power).find((each) => each >= x * 0.9999) ?? 10 * power;
 }
 
-/** Up to which step the axis goes: that of the longest run; while one goes on, a round number from there on. */
+/**
+ * Up to which step the axis goes: that of the longest run; while one goes on, a round number from there on.
+ * @param {number} last
+ * @param {number} steps
+ * @param {boolean} growing
+ */
 export function extent(last, steps, growing) {
   if (!growing) return Math.max(last, 1);
   return Math.max(last, Math.min(steps || Infinity, roundUp(Math.max(last, LEAST))));
 }
 
-/** A step as it stands on the axis: a logarithmic one begins at 1. */
+/**
+ * A step as it stands on the axis: a logarithmic one begins at 1.
+ * @param {number} step
+ * @param {boolean} log
+ */
 export function logged(step, log) {
   return log ? Math.max(step, 1) : step;
 }
@@ -45,18 +60,16 @@ export function axisOfSteps(most, log) {
 
 /**
  * {to(step) -> px, from(px) -> step} for an axis whose `range` (exponents where it is logarithmic) lies between two pixels.
- * @param {[number, number]} range
- * @param {[number, number]} pixels
+ * @param {number[]} range
+ * @param {number[]} pixels
  * @param {boolean} log
- */
-/**
- * @param {number[]} steps
- * @param {number[]} ends
- * @param {boolean} log
+ * @returns {StepScale}
  */
 export function scaleOf([first, last], [start, end], log) {
   const apart = (end - start) / (last - first);
+  /** @param {number} step */
   const place = (step) => (log ? Math.log10(Math.max(step, 1)) : step);
+  /** @param {number} px */
   const back = (px) => first + (px - start) / apart;
   return { to: (step) => start + (place(step) - first) * apart, from: (px) => (log ? 10 ** back(px) : back(px)) };
 }
@@ -70,6 +83,7 @@ export function chartConfig(filename) {
     name: "handle",
     title: "Drag moves the handle",
     icon: HANDLE,
+    /** @param {HTMLElement} chart */
     click: (chart) => globalThis.Plotly.relayout(chart, { dragmode: false }),
   };
   return {
@@ -80,7 +94,12 @@ export function chartConfig(filename) {
   };
 }
 
-/** Range of an axis from 0 to `most` over so many pixels, in which a line along an edge is drawn in its whole width. */
+/**
+ * Range of an axis from 0 to `most` over so many pixels, in which a line along an edge is drawn in its whole width.
+ * @param {number} most
+ * @param {number} pixels
+ * @param {number} thick
+ */
 export function valueRange(most, pixels, thick) {
   const rim = (most * thick) / 2 / pixels;
   return [-rim, most + rim];

@@ -8,6 +8,20 @@ import { axisOfSteps, chartConfig, extent, logged, scaleOf, valueRange } from ".
 import { measuredCurves } from "./run.js";
 import * as track from "./track.js";
 
+/**
+ * @import { Plot, StepScale } from "./charts.js"
+ * @import { Curve, CurveLine, Metrics } from "./run.js"
+ * @import { Page } from "./train.js"
+ */
+
+/**
+ * @typedef {Curve & { bound: (columns: Float64Array[]) => number, ticks?: number }} Panel
+ * @typedef {{ title: number, top: number, bottom: number }} Room
+ * @typedef {{ width: number, left: number, right: number, rooms: Record<string, Room>, end: number, track: number, height: number }} Place
+ * @typedef {{ title: string, metrics: Metrics, role: string }} DrawnRun
+ * @typedef {{ domain: number[], range: number[], nticks: number, automargin: boolean, hoverformat: string }} ValueAxis
+ */
+
 const MARGIN = { left: 44, right: 18, named: 78, bottom: 40 };
 const TITLE = 24; // px above each panel
 const APART = 8; // px between panels
@@ -20,34 +34,50 @@ const LONGEST = 26; // letters of such a name
 const COLORS = 11; // of runs that are laid over
 const FIRST =
   "Press Play: the model of the recipe above is trained here, and its loss, its attention and its answers are drawn as it learns.";
+/**
+ * @param {string} name
+ * @returns {CurveLine[]}
+ */
 const runKinds = (name) => [
   [name, "train", false],
   [`held_out_${name}`, "held out", true],
 ];
-/** @typedef {{ title: string, kinds: any[], format: (x: number) => string, bound: (columns: any[]) => number, ticks?: number }} Panel */
 /** @type {Panel} */
 const LOSS = { title: "<b>loss</b>, nats", kinds: runKinds("loss"), format: (x) => x.toFixed(4), bound: boundOfLoss };
 /** @type {Panel} */
 const ACCURACY = { title: "<b>accuracy</b>", kinds: runKinds("accuracy"), format: (x) => x.toFixed(4), bound: () => 1 };
 
-/** Draws the curves and the track into `root`. */
+/**
+ * Draws the curves and the track into `root`.
+ * @param {HTMLElement} root
+ * @param {Page} page
+ */
 export function mount(root, page) {
   return new Curves(root, page);
 }
 
-class Curves {
-  /** @type {ReturnType<Curves["room"]>} where everything stands */
+export class Curves {
+  /** @type {Place} where everything stands */
   at;
   /** @type {number} the step at which the axis ends */
   most;
   /** @type {Record<string, Panel>} */
   panels;
+  /** @type {StepScale} */
+  scale;
+  /** @type {HTMLElement} */
+  box;
+  /** @type {Plot} */
+  plot;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {Page} page
+   */
   constructor(root, page) {
     this.root = root;
     this.page = page;
     this.drawn = "";
-    this.range = null;
     this.box = make("div", "curves-box");
     this.plot = make("div", "curves-plot");
     this.plot.setAttribute("role", "figure");
@@ -65,10 +95,15 @@ class Curves {
     });
   }
 
-  /** Where everything stands in the present width: {width, left, right, rooms, track, height}, pixels. */
+  /**
+   * Where everything stands in the present width: {width, left, right, rooms, track, height}, pixels.
+   * @param {boolean} named
+   * @returns {Place}
+   */
   room(named) {
     const width = this.root.clientWidth;
     const [left, right] = [MARGIN.left, width - (named ? MARGIN.named : MARGIN.right)];
+    /** @type {Place["rooms"]} */
     const rooms = {};
     let top = 0;
     for (const [name, height] of Object.entries(HEIGHTS)) {
@@ -122,7 +157,10 @@ class Curves {
     this.empty.hidden = !this.empty.textContent;
   }
 
-  /** One line for each run and measurement; the run that is looked at is drawn last. */
+  /**
+   * One line for each run and measurement; the run that is looked at is drawn last.
+   * @param {DrawnRun[]} runs
+   */
   traces(runs) {
     const { page, plot } = this;
     return runs.toReversed().flatMap((run) =>
@@ -152,21 +190,24 @@ class Curves {
     );
   }
 
+  /** @param {DrawnRun[]} runs */
   layout(runs) {
     const { page, at, panels } = this;
     const [top, bottom] = [at.rooms.loss.top, at.rooms.third.bottom];
+    /** @param {number} px */
     const share = (px) => (bottom - px) / (bottom - top);
-    const axes = Object.entries(panels).map(([name, { kinds, bound, ticks = 2 }], i) => {
+    /** @type {Record<string, ValueAxis>} */
+    const axes = {};
+    Object.entries(panels).forEach(([name, { kinds, bound, ticks = 2 }], i) => {
       const { top: high, bottom: low } = at.rooms[name];
       const columns = runs.flatMap(({ metrics }) => kinds.map(([column]) => metrics.column(column)));
-      const axis = {
+      axes[`yaxis${i ? i + 1 : ""}`] = {
         domain: [share(low), share(high)],
         range: valueRange(bound(columns), low - high, THICK),
         nticks: name === "loss" ? 5 : ticks + 1,
         automargin: false,
         hoverformat: ".5~g",
       };
-      return [`yaxis${i ? i + 1 : ""}`, axis];
     });
     const titles = Object.entries(panels).map(([name, { title }]) => ({
       text: title,
@@ -192,12 +233,16 @@ class Curves {
       hoversubplots: "axis",
       uirevision: `${page.run} ${page.state.log} ${this.most}`,
       xaxis: { ...axisOfSteps(this.most, page.state.log), anchor: "y3", unifiedhovertitle: { text: "step %{x:,d}" } },
-      ...Object.fromEntries(axes),
-      annotations: [...titles, ...this.names(runs, Object.fromEntries(axes))],
+      ...axes,
+      annotations: [...titles, ...this.names(runs, axes)],
     };
   }
 
-  /** Names of the runs at the ends of their lines, where there are several; they make way for each other. */
+  /**
+   * Names of the runs at the ends of their lines, where there are several; they make way for each other.
+   * @param {DrawnRun[]} runs
+   * @param {Record<string, ValueAxis>} axes
+   */
   names(runs, axes) {
     if (runs.length < 2) return [];
     const { at } = this;
@@ -233,12 +278,16 @@ class Curves {
     });
   }
 
-  /** Takes over what the chart's axis has come to, by a zoom or by more steps. */
+  /**
+   * Takes over what the chart's axis has come to, by a zoom or by more steps.
+   * @param {{ xaxis: { range: number[] } }} layout
+   */
   zoomed(layout) {
     this.rescale(layout.xaxis.range);
     this.track.move();
   }
 
+  /** @param {number[]} range */
   rescale(range) {
     const { at, page } = this;
     this.scale = scaleOf(range, [at.left, at.right], page.state.log);
@@ -260,7 +309,12 @@ class Curves {
   }
 }
 
-/** The finite values of a column and their steps; a logarithmic axis begins at step 1. */
+/**
+ * The finite values of a column and their steps; a logarithmic axis begins at step 1.
+ * @param {Metrics} metrics
+ * @param {string} column
+ * @param {boolean} log
+ */
 function finite(metrics, column, log) {
   const [steps, values] = [metrics.column("step"), metrics.column(column)];
   const [x, y] = /** @type {number[][]} */ ([[], []]);
@@ -269,7 +323,11 @@ function finite(metrics, column, log) {
   return thin(x, y);
 }
 
-/** Of a long line the least and the greatest value of each stretch, in their order: no peak is lost, and a browser draws it at once. */
+/**
+ * Of a long line the least and the greatest value of each stretch, in their order: no peak is lost, and a browser draws it at once.
+ * @param {number[]} x
+ * @param {number[]} y
+ */
 function thin(x, y) {
   if (y.length <= POINTS) return { x, y };
   const stretches = POINTS / 2;
@@ -286,7 +344,11 @@ function thin(x, y) {
   return { x: kept.map((i) => x[i]), y: kept.map((i) => y[i]) };
 }
 
-/** @returns {Panel} the third, which can be chosen */
+/**
+ * The third, which can be chosen.
+ * @param {Page} page
+ * @returns {Panel}
+ */
 function third(page) {
   const kinds = measuredCurves(page.metrics);
   const [, about] = kinds.find(([name]) => name === page.state.curve) ?? kinds[0];
@@ -299,6 +361,7 @@ function readout() {
   /** @type {HTMLElement[]} */
   let outputs = [];
   let known = "";
+  /** @param {CurveLine[]} kinds */
   const show = (kinds) => {
     if (JSON.stringify(kinds) === known) return;
     known = JSON.stringify(kinds);
@@ -313,6 +376,11 @@ function readout() {
       }),
     );
   };
+  /**
+   * @param {Panel | undefined} panel
+   * @param {Metrics} metrics
+   * @param {number} step
+   */
   const tell = (panel, metrics, step) => {
     panel?.kinds.forEach(([column], i) => {
       const value = metrics.at(column, step);
@@ -323,7 +391,11 @@ function readout() {
   return { element, show, tell };
 }
 
-/** The run that is looked at and those that are overlaid, each with its color. */
+/**
+ * The run that is looked at and those that are overlaid, each with its color.
+ * @param {Page} page
+ * @returns {DrawnRun[]}
+ */
 function shownRuns(page) {
   const others = Array.from(page.overlays, ([title, metrics], i) => ({
     title,
@@ -336,26 +408,39 @@ function shownRuns(page) {
   ];
 }
 
-/** A run's name without what it has in common with that of the run that is looked at. */
+/**
+ * A run's name without what it has in common with that of the run that is looked at.
+ * @param {string} name
+ * @param {string} own
+ */
 function shortened(name, own) {
   const rest = name !== own && name.startsWith(`${own} `) ? name.slice(own.length + 1) : name;
   return rest.length > LONGEST ? `${rest.slice(0, LONGEST - 1)}…` : rest;
 }
 
-/** A round number from all finite values on. */
+/**
+ * A round number from all finite values on.
+ * @param {Float64Array[]} columns
+ */
 function bound(columns) {
   let most = 0;
   for (const values of columns) for (const value of values) if (value > most && Number.isFinite(value)) most = value;
   return most > 0 ? rounded(most) : 1;
 }
 
-/** The same, but a loss far above that of the beginning would flatten all the rest, and leaves the picture. */
+/**
+ * The same, but a loss far above that of the beginning would flatten all the rest, and leaves the picture.
+ * @param {Float64Array[]} columns
+ */
 function boundOfLoss(columns) {
   const first = Math.max(...columns.map((values) => values.find(Number.isFinite) ?? 0));
   return first > 0 ? Math.min(bound(columns), rounded(2 * first)) : 1;
 }
 
-/** The next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10 times a power of ten. */
+/**
+ * The next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10 times a power of ten.
+ * @param {number} x
+ */
 function rounded(x) {
   const power = 10 ** Math.floor(Math.log10(x));
   return (
@@ -363,6 +448,7 @@ function rounded(x) {
   );
 }
 
+/** @param {Page} page */
 function heading(page) {
   const element = make("div", "curves-head");
   const scale = choices(
@@ -397,7 +483,11 @@ function heading(page) {
   return { element, update };
 }
 
-/** The names of the runs that are overlaid, each to be removed again. */
+/**
+ * The names of the runs that are overlaid, each to be removed again.
+ * @param {HTMLElement} root
+ * @param {Page} page
+ */
 function listOverlays(root, page) {
   const names = [...page.overlays.keys()];
   if (root.dataset.names === names.join("\n")) return;

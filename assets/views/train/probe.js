@@ -5,7 +5,7 @@ import { at } from "../components/cells.js";
 import { choices } from "../components/choices.js";
 import * as headgrid from "../components/headgrid.js";
 import { legend } from "../components/legend.js";
-import { make } from "../core/dom.js";
+import { make, pencil } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { css, ramp, step } from "../core/palette.js";
 import { axis, holds, isPicture, kindOf, masked, most, pattern, positionOf, rowOf } from "./frames.js";
@@ -13,23 +13,56 @@ import { brightness, inks, next, words, writing } from "./probe_answers.js";
 import { form } from "./probe_form.js";
 import { picture } from "./probe_picture.js";
 
+/**
+ * @import { Hidden } from "../components/cells.js"
+ * @import { Emit } from "../components/headgrid.js"
+ * @import { Heard, Mapped, Name } from "../compare/map.js"
+ * @import { Attention, AttentionKey, Frame } from "./run.js"
+ * @import { Page } from "./train.js"
+ */
+
+/**
+ * @typedef {{ block: Block, max: number, rows: Name[], cols: Name[], hidden: Hidden, edition: string }} HeadMap
+ * @typedef {HeadMap & { role?: string, scale?: Scale, label?: string, say?: (r: number, c: number) => string }} DrawnMap
+ * @typedef {{ key: string, name: string, title: string, value: number, text: string }} Score of a head
+ */
+
 const GAP = 20; // CSS pixels between all heads and the one
 const [FRAME, THUMBNAIL] = [26, 53]; // CSS pixels around all heads and of each where they stand beside the one
 const TALLER = 160; // CSS pixels by which the example may reach below the curves before its answers stand under them
 const FIGURE = 100; // CSS pixels that a picture needs beside the heads
 
-/** The example and its heads stand in `root`, what the model answers below it in `answer`. */
+/**
+ * The example and its heads stand in `root`, what the model answers below it in `answer`.
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @param {HTMLElement} answer
+ */
 export function mount(root, page, answer) {
   return new Probe(root, page, answer);
 }
 
 class Probe {
+  /** @type {number | null} of the map, where no position of the answer belongs to its rows */
+  row = null;
+  /** @type {number} CSS pixels */
+  width;
+  /** @type {number} the page's edition in which that was measured */
+  measured;
+  /** @type {string} the sizes with which the place of the answers was found */
+  stood;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Page} page
+   * @param {HTMLElement} answer
+   */
   constructor(root, page, answer) {
     this.root = root;
     this.page = page;
     this.answer = answer;
-    this.row = null;
     this.shown = "";
+    /** @param {number} row */
     const pick = (row) => this.pick(row);
     const title = make("div", "probe-title");
     this.step = make("span");
@@ -77,11 +110,12 @@ class Probe {
     const { page } = this;
     this.parts.form.update();
     const attention = page.attentions.find(({ key }) => key === page.state.attention) ?? page.attentions.at(-1);
-    const there = Boolean(page.frame && attention && holds(page.frame, attention.key));
+    const { frame } = page;
+    const there = frame !== null && attention !== undefined && holds(frame, attention.key);
     this.seen.hidden = this.answer.hidden = !there;
     this.nothing.hidden = there;
     if (!there) this.missing();
-    else this.draw(page.frame, attention);
+    else this.draw(frame, attention);
   }
 
   missing() {
@@ -94,6 +128,10 @@ class Probe {
         : "Nothing has been seen of it yet: the first look comes when training begins.";
   }
 
+  /**
+   * @param {Frame} frame
+   * @param {Attention} attention
+   */
   draw(frame, attention) {
     const { page, parts } = this;
     const { layer, head, position } = page.state;
@@ -136,16 +174,24 @@ class Probe {
     parts.next.update(frame, kind, at, attention);
   }
 
-  /** The answers stand in a line below both columns, or under the curves where the example is much taller than these. Measured only
-   * where something of another size is shown, so that nothing jumps while a model learns. */
+  /**
+   * The answers stand in a line below both columns, or under the curves where the example is much taller than these. Measured only
+   * where something of another size is shown, so that nothing jumps while a model learns.
+   * @param {string} sizes
+   */
   stand(sizes) {
     if (sizes === this.stood) return;
     this.stood = sizes;
-    const taller = this.root.offsetHeight > this.root.previousElementSibling.offsetHeight + TALLER;
+    const { previousElementSibling: curves } = this.root;
+    const taller = curves instanceof HTMLElement && this.root.offsetHeight > curves.offsetHeight + TALLER;
     this.answer.classList.toggle("under", taller && !this.page.narrow);
   }
 
-  /** The widths of all heads and of the map: beside each other where the map loses nothing by it. */
+  /**
+   * The widths of all heads and of the map: beside each other where the map loses nothing by it.
+   * @param {Attention} attention
+   * @param {HeadMap} shown
+   */
   rooms({ heads: count }, shown) {
     const { width } = this;
     const wanted = FRAME + count * THUMBNAIL;
@@ -153,12 +199,19 @@ class Probe {
     return left >= widest(shown) ? [wanted, left] : [width, width];
   }
 
-  /** The room for a picture: that beside all heads, or a line of its own. */
+  /**
+   * The room for a picture: that beside all heads, or a line of its own.
+   * @param {Attention} attention
+   */
   beside({ heads: count }) {
     const left = this.width - FRAME - count * (THUMBNAIL + 14) - GAP;
     return left >= 2 * FIGURE + GAP ? left : this.width;
   }
 
+  /**
+   * @param {Frame} frame
+   * @param {Attention} attention
+   */
   name(frame, attention) {
     const { layer, head } = this.page.state;
     const found = scoresOf(frame, attention, layer, head);
@@ -174,11 +227,14 @@ class Probe {
     });
   }
 
-  /** A row of the map is chosen: a position of the answer, or where it has none, just a row. */
+  /**
+   * A row of the map is chosen: a position of the answer, or where it has none, just a row.
+   * @param {number} row
+   */
   pick(row) {
     const { page } = this;
     const attention = page.attentions.find(({ key }) => key === page.state.attention);
-    if (rowOf(page, page.frame, attention, row) !== null) return page.go({ position: row });
+    if (page.frame && attention && rowOf(page, page.frame, attention, row) !== null) return page.go({ position: row });
     this.row = row;
     this.update();
   }
@@ -186,7 +242,10 @@ class Probe {
 
 // --- which head is looked at: one attention of several, and arrows to its block and head -----------------------------------------
 
-/** {element, update(attention)}: a press is `page.go`. */
+/**
+ * {element, update(attention)}: a press is `page.go`.
+ * @param {Page} page
+ */
 function choice(page) {
   const element = make("div", "probe-choice");
   const place = make("div");
@@ -195,6 +254,7 @@ function choice(page) {
   let offered = "";
   /** @type {ReturnType<typeof choices> | undefined} */
   let pressed;
+  /** @param {Attention} attention */
   const update = (attention) => {
     const keys = page.attentions.map(({ key }) => key).join();
     if (!pressed || keys !== offered) {
@@ -202,7 +262,7 @@ function choice(page) {
       pressed = choices(
         "which attention",
         page.attentions.map(({ key, title }) => [key, title]),
-        (key) => page.go({ attention: key }),
+        (chosen) => page.go({ attention: page.attentions.find(({ key }) => key === chosen)?.key }),
       );
       place.replaceChildren(pressed.element);
       place.hidden = page.attentions.length < 2;
@@ -214,19 +274,37 @@ function choice(page) {
   return { element, update };
 }
 
+/**
+ * @param {Page} page
+ * @param {string} name
+ * @param {"layer" | "head"} entry
+ * @param {"layers" | "heads"} many
+ */
 function turns(page, name, entry, many) {
   const element = make("span", "turns");
   const text = make("span", "number");
   let all = 1;
+  /**
+   * @param {string} sign
+   * @param {number} by
+   * @returns {HTMLButtonElement}
+   */
   const button = (sign, by) => {
     const one = make("button", "turn", sign);
     one.type = "button";
     one.setAttribute("aria-label", by < 0 ? `the ${name} before` : `the next ${name}`);
-    one.addEventListener("click", () => page.go({ [entry]: (page.state[entry] + by + all) % all }));
+    one.addEventListener("click", () => {
+      const turned = (page.state[entry] + by + all) % all;
+      page.go(entry === "layer" ? { layer: turned } : { head: turned });
+    });
     return one;
   };
   const [before, after] = [button("‹", -1), button("›", 1)];
   element.append(before, text, after);
+  /**
+   * @param {number} i
+   * @param {Attention} attention
+   */
   const show = (i, attention) => {
     all = attention[many];
     text.textContent = `${name} ${i + 1} of ${all}`;
@@ -239,28 +317,45 @@ function turns(page, name, entry, many) {
 
 const THUMB = { most: 58, least: 22, tall: 236, dense: 80, around: 26, between: 9 }; // CSS pixels; `tall` are all of them
 
-/** {element, update(frame, attention, room)}: `room` is the most that they may take of the page's width, CSS pixels. */
+/**
+ * {element, update(frame, attention, room)}: `room` is the most that they may take of the page's width, CSS pixels.
+ * @param {Page} page
+ */
 function heads(page) {
   const element = make("div", "probe-heads");
+  /** @type {Emit} */
   const heard = (_, { layer, head }) => page.go({ layer, head });
   /** @type {ReturnType<typeof headgrid.mount> | undefined} */
   let grid;
   let built = "";
-  /** @type {{ frame: any, attention: any } | undefined} */
+  /** @type {{ frame: Frame, attention: Attention } | undefined} */
   let drawn;
 
+  /** @param {PointerEvent} event */
   const pointed = (event) => {
-    const button = event.target.closest("button");
+    const button = event.target instanceof Element ? event.target.closest("button") : null;
     if (!button || !drawn) return page.tip(null);
     const [layer, head] = [Number(button.dataset.layer), Number(button.dataset.head)];
     const said = scoresOf(drawn.frame, drawn.attention, layer, head).map(({ name, text }) => `${name} ${text}`);
     page.tip(`block ${layer + 1}, head ${head + 1}`, said.slice(0, 4).join(" · "));
   };
-  element.addEventListener("pointerover", (event) => event.pointerType !== "touch" && pointed(event));
+  element.addEventListener(
+    "pointerover",
+    (/** @type {PointerEvent} */ event) => event.pointerType !== "touch" && pointed(event),
+  );
   element.addEventListener("pointerleave", () => page.tip(null));
 
+  /**
+   * @param {Frame} frame
+   * @param {Attention} attention
+   * @param {number} room
+   */
   const update = (frame, attention, room) => {
     const { layers, heads: count, key } = attention;
+    /**
+     * @param {number} layer
+     * @param {number} head
+     */
     const of = (layer, head) => pattern(frame, key, layer, head);
     const { block } = of(0, 0);
     const across = Math.floor((room - THUMB.around) / count) - THUMB.between;
@@ -287,9 +382,13 @@ function heads(page) {
 
 // --- what is measured of each head on the probe, under the names that people have for it -----------------------------------------
 
+/** @type {Record<AttentionKey, string>} */
 const SIDES = { attn: "", encoder: "encoder.", cross_attn: "cross." };
 
-/** [key, name, unit, what it is]: engine.analysis.heads, and for translators that copy or reverse engine.training.probe_frame. */
+/**
+ * [key, name, unit, what it is]: engine.analysis.heads, and for translators that copy or reverse engine.training.probe_frame.
+ * @type {[key: string, name: string, unit: "share" | "bits" | "tokens", title: string][]}
+ */
 const NAMES = [
   ["aligned", "same place", "share", "attention to the source’s token at the same place"],
   ["mirrored", "same place from the end", "share", "attention to the source’s token that is as far from its end"],
@@ -298,7 +397,8 @@ const NAMES = [
     "induction",
     "induction",
     "share",
-    "attention to what followed an earlier occurrence of the token; of a model that reads from left to right, on a random sequence read twice",
+    "attention to what followed an earlier occurrence of the token; of a model that reads from left to right, " +
+      "on a random sequence read twice",
   ],
   ["duplicate", "same token", "share", "attention to other occurrences of the same token"],
   [
@@ -314,7 +414,14 @@ const NAMES = [
   ["distance", "distance", "tokens", "how far away the attended keys stand, on average"],
 ];
 
-/** [{key, name, text, title, value}] of one head, without what is not defined on this example. */
+/**
+ * [{key, name, text, title, value}] of one head, without what is not defined on this example.
+ * @param {Frame} frame
+ * @param {Attention} attention
+ * @param {number} layer
+ * @param {number} head
+ * @returns {Score[]}
+ */
 function scoresOf({ arrays }, attention, layer, head) {
   return NAMES.flatMap(([key, name, unit, title]) => {
     const array = arrays[`scores.${SIDES[attention.key]}${key}`];
@@ -328,10 +435,17 @@ function scoresOf({ arrays }, attention, layer, head) {
 
 const CELL = { least: 3, most: 34 }; // CSS pixels
 
-/** What a map of one head shows: {rows, cols, block, max, hidden, edition}, for `draw`. */
+/**
+ * What a map of one head shows: {rows, cols, block, max, hidden, edition}, for `draw`.
+ * @param {Page} page
+ * @param {Frame} frame
+ * @param {Attention} attention
+ * @returns {HeadMap}
+ */
 export function headOf(page, frame, attention) {
   const { layer, head } = page.state;
   const [rows, cols] = [axis(page, frame, attention, "rows"), axis(page, frame, attention, "columns")];
+  /** @param {ReturnType<typeof axis>} named */
   const listed = ({ pieces, special }) => pieces.map((label, i) => ({ label, special: special[i] }));
   return {
     ...pattern(frame, attention.key, layer, head),
@@ -342,16 +456,24 @@ export function headOf(page, frame, attention) {
   };
 }
 
-/** {element, update(shown, width, row)}: `shown` of `headOf`, with `role` and `scale` where it is no pattern; `row` is the chosen one.
- * `pick(row)` is called for a row that is chosen. `say(r, c)` is what stands in a cell, in words. */
+/**
+ * {element, update(shown, width, row)}: `shown` of `headOf`, with `role` and `scale` where it is no pattern; `row` is the chosen one.
+ * `pick(row)` is called for a row that is chosen. `say(r, c)` is what stands in a cell, in words.
+ * @param {Page} page
+ * @param {(row: number) => unknown} pick
+ */
 export function headMap(page, pick) {
+  /** @type {HTMLElement} */
   const element = make("div", "probe-map");
+  /** @type {(HeadMap & Required<Pick<DrawnMap, "say">>) | undefined} */
   let shown;
   /** @type {number | null} */
   let chosen = null;
   /** @type {{ row: number | null, col: number | null } | null} */
   let over = null;
+  /** @type {Heard} */
   const heard = (event, where) => {
+    if (!shown) return;
     if (event === "pick") return where.row !== null && pick(where.row);
     if (event === "step")
       return chosen !== null && where.row && pick(Math.max(0, Math.min(shown.rows.length - 1, chosen + where.row)));
@@ -366,14 +488,20 @@ export function headMap(page, pick) {
   let legended = "";
 
   const mark = () => drawn.mark(over ? over.row : chosen, over ? over.col : null, Boolean(over));
+  /**
+   * @param {DrawnMap} next
+   * @param {number} width
+   * @param {number | null} row
+   */
   const update = (next, width, row) => {
-    shown = { say: (r, c) => spoken(next, r, c), ...next };
+    shown = { ...next, say: next.say ?? ((r, c) => spoken(next, r, c)) };
     chosen = row;
     const { scale = "unit", role = "attention", max, edition } = next;
     const data = { ...next, scale, role, width, label: next.label ?? labelOf(page, next), written: null };
     const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * drawn.room(data)) / 10));
     drawn.update(data, wide);
-    writeShares(element.querySelector("canvas"), element, { ...data, wide }, scale === "unit" ? max : 1);
+    const canvas = element.querySelector("canvas");
+    if (canvas) writeShares(canvas, element, { ...data, wide }, scale === "unit" ? max : 1);
     mark();
     if (legended !== [edition, scale].join()) {
       legended = [edition, scale].join();
@@ -386,16 +514,28 @@ export function headMap(page, pick) {
   return { element, update };
 }
 
-/** How wide a map would be whose cells are as large as they may be. */
+/**
+ * How wide a map would be whose cells are as large as they may be.
+ * @param {HeadMap} shown
+ */
 export function widest(shown) {
   return shown.cols.length * CELL.most + 84;
 }
 
-/** A byte stands for a weight to within 1 in 510. */
+/**
+ * A byte stands for a weight to within 1 in 510.
+ * @param {HeadMap} shown
+ * @param {number} r
+ * @param {number} c
+ */
 function spoken({ block, hidden }, r, c) {
   return hidden?.(r, c) ? "masked" : `≈ ${((100 * at(block, r, c)) / 255).toFixed(0)}\u00a0%`;
 }
 
+/**
+ * @param {Page} page
+ * @param {HeadMap} shown
+ */
 function labelOf(page, { rows, cols }) {
   const { layer, head } = page.state;
   const what = isPicture(page) ? "places of the picture" : "tokens";
@@ -407,10 +547,16 @@ function labelOf(page, { rows, cols }) {
 const READABLE = 22; // CSS pixels from which on a cell holds its number
 const FONT = { least: 10, most: 13, share: 0.38 }; // CSS pixels, and of a cell's width
 
-/** Writes into a canvas that cells.js has just painted: `unit` is what a block's number is of 100 %, `signed` says the sign too. */
+/**
+ * Writes into a canvas that cells.js has just painted: `unit` is what a block's number is of 100 %, `signed` says the sign too.
+ * @param {HTMLCanvasElement} canvas
+ * @param {HTMLElement} root
+ * @param {Mapped & { wide: number }} data
+ * @param {number} unit
+ */
 function writeShares(canvas, root, { block, role, scale, max, hidden, wide }, unit) {
   if (wide < READABLE) return;
-  const context = canvas.getContext("2d");
+  const context = pencil(canvas);
   const dpr = window.devicePixelRatio || 1;
   context.setTransform(dpr, 0, 0, dpr, 0, 0);
   context.font = `${Math.max(FONT.least, Math.min(FONT.most, wide * FONT.share))}px ${getComputedStyle(root).getPropertyValue("--mono")}`;
@@ -433,6 +579,10 @@ function writeShares(canvas, root, { block, role, scale, max, hidden, wide }, un
   }
 }
 
+/**
+ * @param {number} percents
+ * @param {boolean} signed
+ */
 function formatPercent(percents, signed) {
   const size = Math.round(Math.abs(percents));
   return `${percents < 0 && size ? "−" : signed && size ? "+" : ""}${size}`;

@@ -5,11 +5,29 @@ import { counted, equation, number, percent } from "../core/format.js";
 import { colour, css, ramp, STEPS } from "../core/palette.js";
 import { axis, cost, count, isSpecial, named, parting, right, top, written } from "./frames.js";
 
+/**
+ * @import { Emit } from "../components/prose.js"
+ * @import { Kind, Parting, RightAnswer, Word } from "./frames.js"
+ * @import { Attention, Frame } from "./run.js"
+ * @import { Page } from "./train.js"
+ */
+
+/**
+ * @typedef {(loss: number) => { ground: string, ink: string }} Painter
+ * @typedef {{ piece: string, row: number | null, answer: RightAnswer | null }} Cell a word, and the row of the answer about it
+ * @typedef {Word & { names: { right: string, taught: string, free: string } }} NamedWord
+ * @typedef {{ name: string, p: number, right?: boolean, rest?: boolean }} Row of the likeliest answers
+ * @typedef {ReturnType<typeof column>} Column
+ */
+
 // --- a text word by word, on a ground that is the fuller the more the word costs -------------------------------------------------
 
 const LEAST = 1; // nats: where the ramp of a model that knows everything ends
 
-/** {element, update(frame, kind, position, attention, most)}: `most` is the loss at which the ground is fullest. */
+/**
+ * {element, update(frame, kind, position, attention, most)}: `most` is the loss at which the ground is fullest.
+ * @param {Page} page
+ */
 export function words(page) {
   const element = make("section", "probe-words");
   const title = make("h3");
@@ -19,15 +37,22 @@ export function words(page) {
   element.append(title, place, colours.element, sums);
   /** @type {ReturnType<typeof prose.mount> | undefined} */
   let text;
-  /** @type {ReturnType<typeof cells>} */
+  /** @type {Cell[]} */
   let said = [];
+  /** @type {Emit} */
   const heard = (event, where) => {
-    if (event === "pick") return said[where.row].row !== null && page.go({ position: said[where.row].row });
+    const { piece, answer, row } = where ? said[where.row] : { piece: null, answer: null, row: null };
+    if (event === "pick") return row !== null && page.go({ position: row });
     text?.mark(where?.row ?? null);
-    if (!where) return page.tip(null);
-    const { piece, answer } = said[where.row];
     page.tip(piece, answer ? `${number(answer.loss)} nats, p = ${percent(answer.p)}` : "");
   };
+  /**
+   * @param {Frame} frame
+   * @param {Kind} kind
+   * @param {number} position
+   * @param {Attention} attention
+   * @param {number} most
+   */
   const update = (frame, kind, position, attention, most) => {
     element.hidden = kind !== "text" && kind !== "here";
     if (element.hidden) return;
@@ -40,13 +65,17 @@ export function words(page) {
       special: said.map(({ piece }) => isSpecial(piece)),
       size: said.length <= 40 ? 17 : 14,
       chosen: said.findIndex(({ row }) => row === position),
-      paint: (i) => (said[i].answer ? painter(said[i].answer.loss) : null),
+      /** @param {number} i */
+      paint: (i) => {
+        const { answer } = said[i];
+        return answer ? painter(answer.loss) : null;
+      },
       quiet: () => false,
     };
     if (text) text.update(data);
     else text = prose.mount(place, data, heard);
     const of =
-      kind === "text" ? "token, given those before it" : page.task.objective === "masked" ? "hidden token" : "token";
+      kind === "text" ? "token, given those before it" : page.task?.objective === "masked" ? "hidden token" : "token";
     title.textContent = `Loss at each ${of}`;
     sums.textContent = total(frame);
     colours.update(ends);
@@ -54,7 +83,10 @@ export function words(page) {
   return { element, update };
 }
 
-/** The loss of the example in words. */
+/**
+ * The loss of the example in words.
+ * @param {Frame} frame
+ */
 export function total(frame) {
   const { sum, mean, asked } = cost(frame);
   if (!asked) return "No known answers here.";
@@ -63,7 +95,14 @@ export function total(frame) {
     : `Loss: sum ${number(sum)} nats over ${counted(asked, "position")}, mean ${number(mean)} nats`;
 }
 
-/** [{piece, row, answer}]: a word and the row of the answer that is about it. */
+/**
+ * [{piece, row, answer}]: a word and the row of the answer that is about it.
+ * @param {Page} page
+ * @param {Frame} frame
+ * @param {Kind} kind
+ * @param {Attention} attention
+ * @returns {Cell[]}
+ */
 function cells(page, frame, kind, attention) {
   const own = page.attentions.find(({ key }) => key === "attn") ?? attention;
   const { pieces } = axis(page, frame, own, "rows");
@@ -75,7 +114,12 @@ function cells(page, frame, kind, attention) {
   return [{ piece: pieces[0], row: null, answer: null }, ...later];
 }
 
-/** loss -> {ground, ink}, from the ground up to `ends` nats. */
+/**
+ * loss -> {ground, ink}, from the ground up to `ends` nats.
+ * @param {Page} page
+ * @param {number} ends
+ * @returns {Painter}
+ */
 export function paints(page, ends) {
   const table = ramp(page.element, "probability", "unit");
   const choose = inks(page.element);
@@ -85,18 +129,27 @@ export function paints(page, ends) {
   };
 }
 
-/** The step of a ramp at which its colour is the share `t` of the way: losses are not looked at through a square root, as weights are. */
+/**
+ * The step of a ramp at which its colour is the share `t` of the way: losses are not looked at through a square root, as weights are.
+ * @param {number} t
+ */
 export function evenly(t) {
   return Math.round(Math.min(1, Math.max(0, t)) ** 2 * (STEPS - 1));
 }
 
-/** The ramp with its two ends in nats. */
+/**
+ * The ramp with its two ends in nats.
+ * @param {Page} page
+ */
 export function scale(page) {
   const element = make("div", "legend probe-scale");
   const [bar, text] = [make("span", "legend-bar"), make("span", "legend-text")];
   bar.style.width = "72px";
   element.append(bar, text);
-  let [edition, shown] = [null, ""];
+  let shown = "";
+  /** @type {number | null} */
+  let edition = null;
+  /** @param {number} ends */
   const update = (ends) => {
     const said = `0 to ${ends.toFixed(1)} nats`;
     if (said !== shown) text.textContent = shown = said;
@@ -112,6 +165,7 @@ export function scale(page) {
 
 // --- what a model writes, word by word: given the correct prefix (as it is taught), and unaided (each word of its own read again) ---
 
+/** @type {[key: string, name: string][]} */
 const ROWS = [
   ["asked", "right"],
   ["taught", "given the correct prefix"],
@@ -120,17 +174,27 @@ const ROWS = [
 ];
 const WIDTH = { names: 156, letter: 9.5, around: 14, least: 32, most: 96 }; // CSS pixels
 
-/** {element, update(frame, kind, position, most, room)}. */
+/**
+ * {element, update(frame, kind, position, most, room)}.
+ * @param {Page} page
+ */
 export function writing(page) {
   const element = make("section", "probe-written");
   const place = make("div", "probe-lines");
   const [parts, sums] = [make("p", "probe-parts"), make("p", "probe-cost")];
   const colours = scale(page);
   element.append(make("h3", "", "What it should write, and what it writes"), place, parts, colours.element, sums);
-  /** @type {any[]} */
+  /** @type {Column[]} */
   let columns = [];
   let built = "";
 
+  /**
+   * @param {Frame} frame
+   * @param {Kind} kind
+   * @param {number} position
+   * @param {number} most
+   * @param {number} room
+   */
   const update = (frame, kind, position, most, room) => {
     element.hidden = kind !== "pair" && kind !== "written";
     if (element.hidden) return;
@@ -155,19 +219,29 @@ export function writing(page) {
   return { element, update };
 }
 
+/**
+ * @param {Page} page
+ * @param {Word | null} word
+ */
 function pick(page, word) {
-  if (word.row !== null) page.go({ position: word.row });
+  if (word && word.row !== null) page.go({ position: word.row });
 }
 
-/** The words with their names: {row, right, taught, free, names: {right, taught, free}}. */
+/**
+ * The words with their names: {row, right, taught, free, names: {right, taught, free}}.
+ * @param {Page} page
+ * @param {Frame} frame
+ * @param {Kind} kind
+ * @returns {NamedWord[]}
+ */
 function pairs(page, frame, kind) {
-  const answer = (list) => list.findLast(({ right }) => right)?.right;
   const longest = Math.max(
     0,
     ...Array.from(page.frames.values(), ({ arrays }) => arrays["free.ids"]?.data.length ?? 0),
   );
-  const last = answer(written(frame, kind, true, longest));
-  const ended = Boolean(last) && isSpecial(named(page, last.id, kind));
+  const last = written(frame, kind, true, longest).findLast(({ right }) => right)?.right;
+  const ended = Boolean(last && isSpecial(named(page, last.id, kind)));
+  /** @param {number | null} id */
   const called = (id) => (id === null ? "" : named(page, id, kind));
   return written(frame, kind, ended, longest).map((word) => ({
     ...word,
@@ -175,14 +249,26 @@ function pairs(page, frame, kind) {
   }));
 }
 
-/** How many words stand in a line, and how wide each: the right ones decide, since the others change all the time. */
+/**
+ * How many words stand in a line, and how wide each: the right ones decide, since the others change all the time.
+ * @param {NamedWord[]} list
+ * @param {number} room
+ */
 function fitting(list, room) {
   const longest = Math.max(...list.map(({ names }) => [...(names.right || names.free)].length), 1);
   const wide = Math.round(Math.max(WIDTH.least, Math.min(WIDTH.most, longest * WIDTH.letter + WIDTH.around)));
   return [Math.max(1, Math.floor((room - WIDTH.names) / wide)), wide];
 }
 
+/**
+ * @param {HTMLElement} place
+ * @param {number} count
+ * @param {number} across
+ * @param {number} wide
+ * @param {(i: number) => void} picked
+ */
 function build(place, count, across, wide, picked) {
+  /** @type {Column[]} */
   const columns = [];
   const lines = range(0, Math.ceil(count / across)).map((line) => {
     const element = make("div", "probe-line");
@@ -201,14 +287,22 @@ function build(place, count, across, wide, picked) {
   return columns;
 }
 
+/** @param {() => void} picked */
 function column(picked) {
+  /** @type {HTMLButtonElement} */
   const element = make("button", "word");
   element.type = "button";
   element.addEventListener("click", picked);
+  /** @type {Record<string, HTMLElement>} */
   const cells = Object.fromEntries(ROWS.map(([key]) => [key, make("bdi", key)]));
   element.append(...Object.values(cells));
-  const made = { element, word: null, show };
+  const made = { element, word: /** @type {NamedWord | null} */ (null), show };
   let shown = "";
+  /**
+   * @param {NamedWord} word
+   * @param {number} i
+   * @param {{ chosen: boolean, split: Parting, painter: Painter }} how
+   */
   function show(word, i, { chosen, split, painter }) {
     const { right, names } = word;
     made.word = word;
@@ -218,7 +312,7 @@ function column(picked) {
     if (said === shown) return;
     shown = said;
     cells.asked.textContent = names.right || "·";
-    for (const key of ["taught", "free"]) cells[key].textContent = names[key] || "·";
+    for (const key of /** @type {const} */ (["taught", "free"])) cells[key].textContent = names[key] || "·";
     cells.taught.classList.toggle("wrong", isWrong(word, "taught"));
     cells.free.classList.toggle("wrong", isWrong(word, "free"));
     element.classList.toggle("parts", i === split.part);
@@ -231,16 +325,26 @@ function column(picked) {
   return made;
 }
 
+/**
+ * @param {Word} word
+ * @param {"taught" | "free"} which
+ */
 function isWrong({ right, taught, free }, which) {
   return right !== null && (which === "taught" ? taught : free) !== right.id;
 }
 
+/** @param {number} loss */
 function brief(loss) {
   return loss >= 10 ? loss.toFixed(1) : loss >= 0.005 ? loss.toFixed(2) : "0.00";
 }
 
+/**
+ * @param {NamedWord} word
+ * @param {number} i
+ */
 function spoken(word, i) {
   const { names, right } = word;
+  /** @param {"taught" | "free"} which */
   const judged = (which) => (isWrong(word, which) ? ", wrong" : "");
   const answer = right
     ? `: right is ${names.right}; given the correct prefix (teacher forcing) ${names.taught}${judged("taught")}; unaided`
@@ -248,8 +352,13 @@ function spoken(word, i) {
   return `token ${i + 1}${answer} ${names.free || "nothing"}${judged("free")}${right ? `; loss ${number(right.loss)} nats` : ""}`;
 }
 
-/** Where the two leave each other, in a sentence. */
+/**
+ * Where the two leave each other, in a sentence.
+ * @param {NamedWord[]} list
+ * @param {Parting} parting
+ */
 function describeParting(list, { wrong, part }) {
+  /** @param {number} i */
   const at = (i) => `token ${i + 1}`;
   if (!list.some(({ right }) => right)) return "Unaided; what is right is not known.";
   if (wrong < 0) return "Unaided: all correct.";
@@ -268,7 +377,10 @@ function describeParting(list, { wrong, part }) {
 
 const CLASSES = 12; // up to which all of them stand there, in their own order
 
-/** {element, update(frame, kind, position, attention)}. */
+/**
+ * {element, update(frame, kind, position, attention)}.
+ * @param {Page} page
+ */
 export function next(page) {
   const element = make("section", "probe-next");
   const line = make("div", "probe-next-line");
@@ -278,7 +390,14 @@ export function next(page) {
   const list = make("div", "probe-bars");
   const cost = make("p", "probe-cost");
   element.append(line, list, cost);
+  /** @type {ReturnType<typeof bar>[]} */
   let bars = [];
+  /**
+   * @param {Frame} frame
+   * @param {Kind} kind
+   * @param {number} position
+   * @param {Attention} attention
+   */
   const update = (frame, kind, position, attention) => {
     element.hidden = !count(frame) || isNumber(frame);
     if (element.hidden) return;
@@ -295,12 +414,20 @@ export function next(page) {
   return { element, update };
 }
 
-/** [{name, p, right, rest}]: always as many, so that nothing moves while it learns. */
+/**
+ * [{name, p, right, rest}]: always as many, so that nothing moves while it learns.
+ * @param {Page} page
+ * @param {Frame} frame
+ * @param {Kind} kind
+ * @param {number} position
+ * @returns {Row[]}
+ */
 function listed(page, frame, kind, position) {
   const answer = right(frame, position);
+  /** @param {{ id: number, p: number }} likely */
   const called = ({ id, p }) => ({ name: named(page, id, kind), p, right: answer?.id === id });
   const all = frame.arrays.p?.data;
-  if (kind === "class" && all.length <= CLASSES) return range(0, all.length).map((id) => called({ id, p: all[id] }));
+  if (all && all.length <= CLASSES) return range(0, all.length).map((id) => called({ id, p: all[id] }));
   const best = top(frame, position);
   const rows = best.map(called);
   const unlisted = answer && !rows.some((row) => row.right) ? called(answer) : null;
@@ -308,7 +435,14 @@ function listed(page, frame, kind, position) {
   return [...rows, { name: "all others", p: Math.max(0, rest), rest: true }, unlisted ?? { name: "", p: NaN }];
 }
 
-/** What the model is asked there, as [text, token, text, token, ...]. */
+/**
+ * What the model is asked there, as [text, token, text, token, ...].
+ * @param {Page} page
+ * @param {Frame} frame
+ * @param {Kind} kind
+ * @param {number} position
+ * @param {Attention} attention
+ */
 export function asked(page, frame, kind, position, attention) {
   if (kind === "class") return ["Which class"];
   if (kind === "pixels") return [`The grey of pixel ${position + 1}`];
@@ -317,12 +451,19 @@ export function asked(page, frame, kind, position, attention) {
   return [kind === "here" ? "At " : "Next token after ", pieces[position] ?? `position ${position + 1}`];
 }
 
-/** A reward model gives one number, and nothing to choose from. */
+/**
+ * A reward model gives one number, and nothing to choose from.
+ * @param {Frame} frame
+ */
 export function isNumber(frame) {
   return frame.arrays.p?.data.length === 1;
 }
 
-/** Words and tokens, each token apart from the direction of the text around it. */
+/**
+ * Words and tokens, each token apart from the direction of the text around it.
+ * @param {HTMLElement} element
+ * @param {string[]} parts
+ */
 export function write(element, parts) {
   const said = parts.join("\u0000");
   if (element.dataset.said === said) return;
@@ -339,6 +480,7 @@ function bar() {
   const filled = track.appendChild(make("i"));
   element.append(name, track, share, tick);
   let shown = "";
+  /** @param {Row} row */
   const show = (row) => {
     const said = [row.name, row.p, row.right, row.rest].join();
     if (said === shown) return;
@@ -356,11 +498,20 @@ function bar() {
   return { element, show };
 }
 
-/** Buttons to the position before and after. */
+/**
+ * Buttons to the position before and after.
+ * @param {Page} page
+ */
 function turner(page) {
   const element = make("span", "turns");
   const place = make("span", "number");
   let [position, most] = [0, 0];
+  /**
+   * @param {string} sign
+   * @param {number} by
+   * @param {string} label
+   * @returns {HTMLButtonElement}
+   */
   const button = (sign, by, label) => {
     const one = make("button", "turn", sign);
     one.type = "button";
@@ -369,6 +520,10 @@ function turner(page) {
     return one;
   };
   element.append(button("‹", -1, "the position before"), place, button("›", 1, "the next position"));
+  /**
+   * @param {number} at
+   * @param {number} all
+   */
   const update = (at, all) => {
     [position, most] = [at, all];
     element.hidden = all < 2;
@@ -377,36 +532,48 @@ function turner(page) {
   return { element, update };
 }
 
-/** Cross-entropy with a target that is 1 at the right answer and 0 elsewhere is one logarithm. */
+/**
+ * Cross-entropy with a target that is 1 at the right answer and 0 elsewhere is one logarithm.
+ * @param {HTMLElement} element
+ * @param {Page} page
+ * @param {RightAnswer | null} answer
+ * @param {Kind} kind
+ */
 function spell(element, page, answer, kind) {
+  if (!answer) return write(element, ["Answer unknown, so no loss."]);
+  const { id, loss } = answer;
   // Near 1 a float32 has fewer digits than its logarithm: the loss, which is computed from the logits, says what p is.
-  const spelled = (loss) => equation([Math.exp(-loss)], (p) => -Math.log(p), loss);
-  const { texts: [p] = [], sign, result: loss } = answer ? spelled(answer.loss) : {};
-  const parts = answer
-    ? [
-        "Against the one-hot target (1 at ",
-        named(page, answer.id, kind),
-        `, 0 elsewhere): −ln ${p} ${sign} ${loss} nats`,
-      ]
-    : ["Answer unknown, so no loss."];
-  write(element, parts);
+  const { texts, sign, result } = equation([Math.exp(-loss)], (p) => -Math.log(p), loss);
+  const called = named(page, id, kind);
+  write(element, [
+    "Against the one-hot target (1 at ",
+    called,
+    `, 0 elsewhere): −ln ${texts[0]} ${sign} ${result} nats`,
+  ]);
 }
 
 // --- the ink that can be read on a coloured ground -------------------------------------------------------------------------------
 
 const MIDDLE = 110; // of 0 to 255: grounds above it carry the darker of the two inks
 
-/** brightness of a ground -> {colour, name}: of the theme's ink and ground the one that stands out, as a colour and as a variable. */
+/**
+ * brightness of a ground -> {colour, name}: of the theme's ink and ground the one that stands out, as a colour and as a variable.
+ * @param {Element} root
+ * @returns {(ground: number) => { colour: string, name: string }}
+ */
 export function inks(root) {
   const both = ["ink", "ground"].map((name) => ({ colour: colour(root, name), name: `var(--${name})` }));
   const [dark, bright] = both.sort((a, b) => brightness(a.colour) - brightness(b.colour));
   return (ground) => (ground > MIDDLE ? dark : bright);
 }
 
-/** 0 to 255, of "#rrggbb" or "rgb(r g b)". */
+/**
+ * 0 to 255, of "#rrggbb" or "rgb(r g b)".
+ * @param {string} said
+ */
 export function brightness(said) {
   const [r, g, b] = said.startsWith("#")
     ? [1, 3, 5].map((i) => parseInt(said.slice(i, i + 2), 16))
-    : said.match(/\d+/g).map(Number);
+    : (said.match(/\d+/g) ?? []).map(Number);
   return 0.299 * r + 0.587 * g + 0.114 * b;
 }

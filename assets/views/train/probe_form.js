@@ -1,10 +1,15 @@
 // The example that is watched, in fields: another one can be given at any time, and the past is looked at again with it.
 import { make } from "../core/dom.js";
 
+/**
+ * @import { Example } from "./run.js"
+ * @import { Page } from "./train.js"
+ */
+
 const COMES =
   "This run came with Loupe and watches the example that it was recorded with; train one of your own to choose another.";
+/** @type {Record<string, string>} objective -> what the second field is called; a text that is continued has none */
 const ASKS = {
-  // objective -> what the second field is called; a text that is continued has none
   sequence_to_sequence: "it should write",
   completion: "it should write",
   infill: "in the gap",
@@ -12,8 +17,12 @@ const ASKS = {
   classification: "its class",
 };
 
-/** {element, update()}. */
+/**
+ * {element, update()}.
+ * @param {Page} page
+ */
 export function form(page) {
+  /** @type {HTMLFormElement} */
   const element = make("form", "probe-form");
   const fields = {
     text: field("text", "text"),
@@ -40,6 +49,7 @@ export function form(page) {
   let touched = false; // whether somebody has written here what is not asked yet, or not answered
 
   const watched = () => JSON.stringify(given(page)) === JSON.stringify(asked());
+  /** @returns {Example} */
   const asked = () => {
     if (page.probe?.pixels || page.task?.data === "digits")
       return { text: null, target: null, picture: Number(fields.picture.input.value) };
@@ -62,9 +72,10 @@ export function form(page) {
     waiting = false;
     tell();
   };
+  /** @param {number} by */
   const move = (by) => {
     const { input } = fields.picture;
-    input.value = Math.max(0, Math.min(page.pictureCount - 1, (Number(input.value) || 0) + by));
+    input.value = String(Math.max(0, Math.min(page.pictureCount - 1, (Number(input.value) || 0) + by)));
     ask();
   };
   element.addEventListener("submit", (event) => {
@@ -114,8 +125,8 @@ export function form(page) {
     fields.text.element.hidden = picture;
     fields.picture.element.hidden = !picture;
     fields.label.element.hidden = !classes;
-    fields.target.element.hidden = picture || classes || !(task?.objective in ASKS);
-    fields.target.name.textContent = ASKS[task?.objective] ?? "";
+    fields.target.element.hidden = picture || classes || !(task && task.objective in ASKS);
+    fields.target.name.textContent = ASKS[task?.objective ?? ""] ?? "";
     fields.label.offer(labels);
     if (picture)
       Object.assign(fields.picture.input, {
@@ -127,16 +138,25 @@ export function form(page) {
     fields.text.input.value = probe?.text ?? "";
     fields.target.input.value = probe?.target ?? "";
     fields.label.input.value = probe?.target ?? "";
-    fields.picture.input.value = probe?.picture ?? 0;
+    fields.picture.input.value = String(probe?.picture ?? 0);
     touched = false;
   };
   return { element, update };
 }
 
+/**
+ * @param {Page} page
+ * @returns {Example}
+ */
 function given({ probe }) {
   return { text: probe?.text ?? null, target: probe?.target ?? null, picture: probe?.picture ?? null };
 }
 
+/**
+ * @param {string} name
+ * @param {string} title
+ * @returns {{ element: HTMLElement, input: HTMLInputElement, name: HTMLElement }}
+ */
 function field(name, title, type = "text") {
   const element = make("label", `probe-field ${name}`);
   const input = make("input");
@@ -147,10 +167,14 @@ function field(name, title, type = "text") {
   return { element, input, name: heading };
 }
 
+/** @param {string} title */
 function select(title) {
+  /** @type {HTMLElement} */
   const element = make("label", "probe-field label");
+  /** @type {HTMLSelectElement} */
   const input = make("select");
   element.append(make("span", "", title), input);
+  /** @param {string[]} labels */
   const offer = (labels) => {
     if (input.dataset.offered === labels.join("\n")) return;
     input.dataset.offered = labels.join("\n");
@@ -161,6 +185,11 @@ function select(title) {
   return { element, input, offer };
 }
 
+/**
+ * @param {string} sign
+ * @param {string} label
+ * @returns {HTMLButtonElement}
+ */
 function turn(sign, label) {
   const one = make("button", "turn", sign);
   one.type = "button";

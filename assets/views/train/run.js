@@ -2,23 +2,91 @@
 import { Shell } from "../core/shell.js";
 import { inquire } from "../core/store.js";
 
-/** @extends {Shell<any, ReturnType<typeof import("./train.js").frame>>} */
+/**
+ * @import { NamedArray } from "../core/payload.js"
+ * @import { Keeping } from "../core/shell.js"
+ * @import { Data, Parts, State } from "./train.js"
+ */
+
+/**
+ * @typedef {"attn" | "encoder" | "cross_attn"} AttentionKey
+ * @typedef {"read" | "target"} TextSide
+ * @typedef {{ key: AttentionKey, title: string, layers: number, heads: number, rows: TextSide, columns: TextSide }} Attention
+ * @typedef {Omit<NamedArray, "data"> & { data: Float32Array }} Floats
+ * @typedef {Omit<NamedArray, "data"> & { data: Int32Array }} Ints
+ * @typedef {Omit<NamedArray, "data"> & { data: Uint8Array }} Bytes
+ * @typedef {{ ids?: Ints, "target.ids"?: Ints, "free.ids"?: Ints, "top.ids"?: Ints, "top.p"?: Floats, asked?: Ints,
+ *   loss?: Floats, p?: Floats, [pattern: `patterns.${string}`]: Bytes, [score: `scores.${string}`]: Floats | undefined }} FrameArrays
+ *   as engine/training/probe/frames.py names them
+ * @typedef {{ step: number, kept: boolean, arrays: FrameArrays }} Frame
+ * @typedef {[low: number, high: number, counts: number[]]} Histogram
+ * @typedef {{ step: number, gradients: Record<string, number>, weights: Record<string, Histogram>, activations: Record<string, Histogram>,
+ *   certain: Record<string, number>, quiet: Record<string, number>, kept: boolean }} WatchLine of a step, by the parts of the model
+ * @typedef {"head" | "plateau" | "grokking" | "overfitting" | "learned" | "spike"} MarkKind
+ * @typedef {{ layer: number, head: number } | { layer?: undefined, head?: undefined, trained?: number }} MarkPlace
+ * @typedef {{ step: number, kind: MarkKind, sentence: string, before: number, after: number, where: MarkPlace, what: string }} Mark
+ * @typedef {"new" | "queued" | "preparing" | "running" | "paused" | "stopped" | "killed" | "failed" | "finished"} RunState
+ * @typedef {{ state: RunState, step: number, steps: number, error: string, cause: string, resumable: boolean, chosen: string[],
+ *   where: string, position: number, seconds_left: number | null, lr: number | null, snapshots: number[], catching_up: boolean,
+ *   recorded: boolean, locked: string }} Status
+ * @typedef {{ before: number, side: number }} Grid of a picture's places, behind those that stand for no place
+ * @typedef {{ text: string | null, target: string | null, picture: number | null }} Example
+ * @typedef {Example & { error: string, pieces: string[], target_pieces: string[], labels?: string[] }
+ *   & ({ pixels: number[][], grid: Grid } | { pixels?: undefined, grid?: undefined })} Probe
+ * @typedef {{ data: string, objective: string, about: string, name: string }} Task
+ * @typedef {{ columns: string[], arrays: Record<string, NamedArray> }} Lines
+ * @typedef {Lines & { run: string, cursor: number, fresh: boolean, anew: ("metrics" | "frames" | "watched")[],
+ *   frames: { step: number, kept: boolean }[], names: Record<number, string>, watch: WatchLine[], marks: Mark[], status: Status,
+ *   attentions: Attention[], task: Task, lr: number, recipe: string, probe: Probe | null, pictures: number }} Update
+ * @typedef {[column: string, called: string, bold: boolean, role?: string]} CurveLine
+ * @typedef {{ title: string, kinds: CurveLine[], format: (x: number) => string }} Curve
+ */
+
+/** @type {Record<string, AttentionKey>} of two stacks, by how the names of their scores begin */
+const ATTENTIONS = { cross: "cross_attn", encoder: "encoder" };
+
+/** @extends {Shell<State, Parts, Data>} */
 export class Run extends Shell {
-  /** @type {string | null} its name */
+  /** @type {string | null} its name, "" of the recorded one */
   run;
   /** @type {Metrics} */
   metrics;
-  /** @type {Map<number, any>} step -> {step, kept, arrays} */
+  /** @type {Map<number, Frame>} by its step */
   frames;
   /** @type {number[]} of the frames, ascending */
   steps;
   /** @type {Record<number, string>} token id -> piece */
   names;
-  /** @type {any[]} */
+  /** @type {WatchLine[]} in the order of their steps */
+  watch;
+  /** @type {Mark[]} */
   marks;
-  /** @type {any[]} */
+  /** @type {Attention[]} */
   attentions;
+  /** @type {Status | null} */
+  status;
+  /** @type {Probe | null} */
+  probe;
+  /** @type {Task | null} */
+  task;
+  /** @type {Frame | null} that is looked at */
+  frame;
+  /** @type {Frame | null} that it is compared with */
+  second;
+  /** @type {number} the step at the handle */
+  shown;
+  /** @type {number} the learning rate of its recipe */
+  lr;
+  /** @type {string} which recipe it has */
+  recipe;
+  /** @type {number} of pictures that are held out */
+  pictureCount;
 
+  /**
+   * @param {HTMLElement} root
+   * @param {string} name
+   * @param {Keeping} keeping
+   */
   constructor(root, name, keeping) {
     super(root, name, keeping);
     this.run = null;
@@ -26,7 +94,10 @@ export class Run extends Shell {
     this.forget(null);
   }
 
-  /** Nothing is known of `run` yet. */
+  /**
+   * Nothing is known of `run` yet.
+   * @param {string | null} run
+   */
   forget(run) {
     this.run = run;
     this.metrics = new Metrics();
@@ -46,7 +117,7 @@ export class Run extends Shell {
     this.second = null;
     this.shown = 0;
     this.hover = null;
-    for (const name of Object.keys(this.editions)) this.editions[name]++;
+    for (const name of /** @type {(keyof Run["editions"])[]} */ (Object.keys(this.editions))) this.editions[name]++;
   }
 
   /** Whether its process is there: it learns, waits or rests. */
@@ -54,7 +125,10 @@ export class Run extends Shell {
     return isBusy(this.status?.state) || this.status?.state === "paused";
   }
 
-  /** Takes in one answer to {ask: "live"}. */
+  /**
+   * Takes in one answer to {ask: "live"}.
+   * @param {Update} answer
+   */
   take(answer) {
     if (answer.fresh) this.forget(this.run);
     const { editions } = this;
@@ -63,9 +137,9 @@ export class Run extends Shell {
     this.metrics.append(answer);
     this.takeFrames(answer);
     this.takeWatched(answer);
-    for (const name of ["marks", "probe", "status", "attentions"]) {
+    for (const name of /** @type {const} */ (["marks", "probe", "status", "attentions"])) {
       if (JSON.stringify(answer[name]) === JSON.stringify(this[name])) continue;
-      this[name] = answer[name];
+      Object.assign(this, { [name]: answer[name] });
       editions[name === "attentions" ? "frames" : name]++;
     }
     this.task = answer.task;
@@ -74,6 +148,7 @@ export class Run extends Shell {
     this.pictureCount = answer.pictures;
   }
 
+  /** @param {Update} answer */
   takeFrames({ anew, frames, arrays, names }) {
     Object.assign(this.names, names);
     if (anew.includes("frames")) {
@@ -81,16 +156,18 @@ export class Run extends Shell {
       this.steps = [];
     }
     if (!frames.length && !anew.includes("frames")) return;
-    const made = frames.map(({ step, kept }) => ({ step, kept, arrays: {} }));
+    /** @type {Record<string, NamedArray>[]} */
+    const made = frames.map(() => ({}));
     for (const [name, array] of Object.entries(arrays)) {
       const [first, index, ...rest] = name.split(".");
-      if (first === "frames") made[index].arrays[rest.join(".")] = array;
+      if (first === "frames") made[Number(index)][rest.join(".")] = array;
     }
-    for (const one of made) this.frames.set(one.step, one);
+    frames.forEach(({ step, kept }, i) => this.frames.set(step, { step, kept, arrays: made[i] }));
     this.steps = Array.from(this.frames.keys()).sort((a, b) => a - b);
     this.editions.frames++;
   }
 
+  /** @param {Update} answer */
   takeWatched({ anew, watch }) {
     if (!watch.length && !anew.includes("watched")) return;
     if (anew.includes("watched")) this.watch = [];
@@ -99,15 +176,21 @@ export class Run extends Shell {
     this.editions.watch++;
   }
 
-  /** Where the page is to look to see what a mark tells of. */
+  /**
+   * Where the page is to look to see what a mark tells of.
+   * @param {Mark} mark
+   * @returns {Partial<State>}
+   */
   whereOf({ what, where }) {
     if (where?.layer === undefined) return {};
     const [side] = what.includes(".") ? what.split(".") : [""];
-    const own = { cross: "cross_attn", encoder: "encoder" }[side] ?? "attn";
-    return { attention: own, layer: where.layer, head: where.head };
+    return { attention: ATTENTIONS[side] ?? "attn", layer: where.layer, head: where.head };
   }
 
-  /** The kept step (one with a snapshot) at `step` or before, -1 where there is none. */
+  /**
+   * The kept step (one with a snapshot) at `step` or before, -1 where there is none.
+   * @param {number} step
+   */
   kept(step) {
     const { snapshots = [] } = this.status ?? {};
     return snapshots[upTo(snapshots, snapshots.length, step)] ?? -1;
@@ -121,12 +204,13 @@ const ROOM = 256; // lines that a column begins with
 export class Metrics {
   constructor() {
     this.length = 0;
-    this.columns = {}; // name -> Float64Array, of which the first `length` count
+    /** @type {Record<string, Float64Array>} of which the first `length` count */
+    this.columns = {};
   }
 
   /**
    * Adds the lines of one answer, {columns, arrays} with `metrics.<name>` each.
-   * @param {Record<string, any>} answer
+   * @param {Lines} answer
    */
   append({ columns, arrays }) {
     const count = columns.length ? arrays[`metrics.${columns[0]}`].data.length : 0;
@@ -141,11 +225,15 @@ export class Metrics {
     this.length += count;
   }
 
+  /** @param {string} name */
   has(name) {
     return name in this.columns;
   }
 
-  /** All that was measured, one number a line. */
+  /**
+   * All that was measured, one number a line.
+   * @param {string} name
+   */
   column(name) {
     return this.columns[name]?.subarray(0, this.length) ?? new Float64Array(0);
   }
@@ -154,7 +242,11 @@ export class Metrics {
     return this.length ? this.columns.step[this.length - 1] : 0;
   }
 
-  /** What `name` was at `step` or, where nothing was measured there, before; NaN where it never was. */
+  /**
+   * What `name` was at `step` or, where nothing was measured there, before; NaN where it never was.
+   * @param {string} name
+   * @param {number} step
+   */
   at(name, step) {
     const [steps, values] = [this.columns.step, this.columns[name]];
     if (!values) return NaN;
@@ -163,6 +255,10 @@ export class Metrics {
   }
 }
 
+/**
+ * @param {Float64Array} column
+ * @param {number} length
+ */
 function grown(column, length) {
   if (length <= column.length) return column;
   const wider = new Float64Array(Math.max(length, 2 * column.length)).fill(NaN);
@@ -170,7 +266,12 @@ function grown(column, length) {
   return wider;
 }
 
-/** The index of the last of the first `length` ascending numbers that is at most `x`, -1 where none is. */
+/**
+ * The index of the last of the first `length` ascending numbers that is at most `x`, -1 where none is.
+ * @param {ArrayLike<number>} numbers
+ * @param {number} length
+ * @param {number} x
+ */
 export function upTo(numbers, length, x) {
   let [low, high] = [0, length];
   while (low < high) {
@@ -181,6 +282,7 @@ export function upTo(numbers, length, x) {
   return low - 1;
 }
 
+/** @type {Record<string, Curve>} */
 const OWN = {
   lr: { title: "learning rate", kinds: [["lr", "", false]], format: formatRate },
   grad_norm: { title: "gradient norm", kinds: [["grad_norm", "", false]], format: (x) => x.toPrecision(3) },
@@ -203,11 +305,13 @@ const KNOWN = [
   "seconds",
   ...Object.keys(OWN),
 ];
+/** @type {Record<string, string>} */
 const TITLES = { exact: "whole answers right", held_out_exact: "whole answers right" };
 
 /**
  * What can be chosen: always the same three, and what this run's objective counts.
- * @returns {Array<[name: string, curve: { title: string, kinds: any[], format: (x: number) => string }]>}
+ * @param {Metrics} metrics
+ * @returns {[name: string, curve: Curve][]}
  */
 export function measuredCurves(metrics) {
   const others = Object.keys(metrics.columns)
@@ -215,24 +319,27 @@ export function measuredCurves(metrics) {
     .map((name) => name.replace(/^held_out_/, ""));
   const names = others.filter((name) => !SHARE.test(name));
   const shares = [...new Set(others.filter((name) => SHARE.test(name)))];
+  /** @type {[name: string, curve: Curve][]} */
   const more = [...new Set(names)].map((name) => {
+    /** @type {CurveLine[]} */
     const kinds = [
       [name, "train", false],
       [`held_out_${name}`, "held out", true],
     ];
-    return /** @type {[string, any]} */ ([
-      name,
-      { title: TITLES[name] ?? name.replaceAll("_", " "), kinds, format: (x) => x.toPrecision(4) },
-    ]);
+    return [name, { title: TITLES[name] ?? name.replaceAll("_", " "), kinds, format: (x) => x.toPrecision(4) }];
   });
   if (shares.length) {
+    /** @type {CurveLine[]} */
     const kinds = shares.map((name, i) => [name, name.replace(SHARE, ""), false, `head-${(i % ROLES) + 1}`]);
     more.push(["expert_shares", { title: "experts’ shares", kinds, format: (x) => x.toFixed(3) }]);
   }
   return [...Object.entries(OWN), ...more];
 }
 
-/** 0.003 and 3e-5. */
+/**
+ * 0.003 and 3e-5.
+ * @param {number} lr
+ */
 export function formatRate(lr) {
   if (lr === 0) return "0";
   return lr >= 0.0009995 ? String(Number(lr.toPrecision(3))) : lr.toExponential(2).replace(/\.?0+e/, "e");
@@ -240,24 +347,35 @@ export function formatRate(lr) {
 
 // --- following one run: what is new of it is asked for as long as somebody looks and something can happen ------------------------
 
+/** @type {(RunState | undefined)[]} */
 const BUSY = ["queued", "preparing", "running"];
 const POLL = { busy: 400, begun: 150, paused: 1500, failed: 3000 }; // ms between two questions
 const CURVE = 2; // points that a curve begins with; until they are there, somebody waits for them
 const EAGER = 4000; // ms after an order in which the page looks often, for what comes of it
 const SLOW = 5000; // ms without an answer after which the page says so
 
-/** Whether something is going on in a run by itself. */
+/**
+ * Whether something is going on in a run by itself.
+ * @param {RunState | undefined} state
+ */
 export function isBusy(state) {
   return BUSY.includes(state);
 }
 
 export class Follower {
-  /** `heard(answer)` is called for each answer, `failed(sentence)` when there is none, with "" when there is one again. */
+  /** @type {string | null} */
+  run = null;
+  /** @type {number | undefined} up to where it has been told */
+  cursor;
+
+  /**
+   * `heard(answer)` is called for each answer, `failed(sentence)` when there is none, with "" when there is one again.
+   * @param {(answer: Update) => void} heard
+   * @param {(sentence: string) => void} failed
+   */
   constructor(heard, failed) {
     this.heard = heard;
     this.failed = failed;
-    this.run = null;
-    this.cursor = undefined;
     this.state = "";
     this.points = 0;
     this.timer = 0;
@@ -269,7 +387,10 @@ export class Follower {
     document.addEventListener("visibilitychange", this.onSight);
   }
 
-  /** Follows another run, from the beginning; null follows none. */
+  /**
+   * Follows another run, from the beginning; null follows none.
+   * @param {string | null} run
+   */
   follow(run) {
     this.run = run;
     this.cursor = undefined;
@@ -295,6 +416,7 @@ export class Follower {
 
   async ask() {
     const { run, cursor } = this;
+    if (run === null) return;
     this.asking = true;
     this.again = false;
     const slow = setTimeout(
@@ -304,7 +426,9 @@ export class Follower {
     /** @type {number | null} */
     let wait = POLL.failed;
     try {
-      const answer = await inquire({ ask: "live", run, ...(cursor === undefined ? {} : { cursor }) });
+      const answer = /** @type {Update} */ (
+        await inquire({ ask: "live", run, ...(cursor === undefined ? {} : { cursor }) })
+      );
       clearTimeout(slow);
       if (this.closed) return;
       if (run === this.run) {
@@ -324,7 +448,10 @@ export class Follower {
     else if (wait !== null) this.later(wait);
   }
 
-  /** How long until the next question; null where nothing more can come by itself. */
+  /**
+   * How long until the next question; null where nothing more can come by itself.
+   * @param {Status} status
+   */
   pause({ state, catching_up: late }) {
     if (late) return 0;
     const eager = performance.now() < this.eager;
@@ -333,6 +460,7 @@ export class Follower {
     return state === "paused" ? POLL.paused : null;
   }
 
+  /** @param {number} wait */
   later(wait) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => document.visibilityState === "visible" && this.now(), wait);
@@ -351,17 +479,26 @@ const PACE = 2500; // ms between two looks at runs that may still grow
 const PATIENCE = 4; // looks without anything new until a run is taken to be at rest
 
 export class Overlays {
-  /** `changed(name, sentence)` is called when there is more of one, or when it cannot be told. */
+  /** @type {Map<string, Metrics>} by the names of their runs, in the order in which they were chosen */
+  metrics = new Map();
+  /** @type {Map<string, number>} looks without anything new, by the same names */
+  still = new Map();
+
+  /**
+   * `changed(name, sentence)` is called when there is more of one, or when it cannot be told.
+   * @param {(name: string, sentence: string) => void} changed
+   */
   constructor(changed) {
     this.changed = changed;
-    this.metrics = new Map(); // name -> Metrics, in the order in which they were chosen
-    this.still = new Map(); // name -> looks without anything new
     this.timer = 0;
     this.closed = false;
     this.edition = 0;
   }
 
-  /** These are overlaid from now on. */
+  /**
+   * These are overlaid from now on.
+   * @param {string[]} names
+   */
   show(names) {
     const [before, after] = [JSON.stringify([...this.metrics.keys()]), JSON.stringify(names)];
     if (before === after) return;
@@ -371,7 +508,11 @@ export class Overlays {
     this.look();
   }
 
-  /** Of runs that are told whole, {name, columns} with the arrays `laid.<number>.<column>`. */
+  /**
+   * Of runs that are told whole, {name, columns} with the arrays `laid.<number>.<column>`.
+   * @param {{ name: string, columns: string[] }[]} runs
+   * @param {Record<string, NamedArray>} arrays
+   */
   hold(runs, arrays) {
     runs.forEach(({ name, columns }, i) => {
       const made = new Metrics();
@@ -384,7 +525,10 @@ export class Overlays {
     this.edition++;
   }
 
-  /** While the run that is looked at goes on, the others may too: runs are started side by side. */
+  /**
+   * While the run that is looked at goes on, the others may too: runs are started side by side.
+   * @param {Status} status
+   */
   follow({ state }) {
     if (state !== "running" && state !== "preparing") return;
     for (const [name, count] of this.still) if (count >= PATIENCE) this.still.set(name, PATIENCE - 1);
@@ -400,15 +544,16 @@ export class Overlays {
     this.timer = more && !this.closed ? setTimeout(() => this.look(), PACE) : 0;
   }
 
+  /** @param {string} name */
   async ask(name) {
     try {
-      const answer = await inquire({ ask: "curve", run: name });
-      if (this.closed || !this.metrics.has(name)) return;
-      const made = new Metrics();
-      made.append(answer);
+      const { columns, arrays } = await inquire({ ask: "curve", run: name });
       const before = this.metrics.get(name);
+      if (this.closed || !before) return;
+      const made = new Metrics();
+      made.append({ columns, arrays });
       const same = before.length === made.length && before.last === made.last;
-      this.still.set(name, same ? this.still.get(name) + 1 : 0);
+      this.still.set(name, same ? (this.still.get(name) ?? 0) + 1 : 0);
       if (same) return;
       this.metrics.set(name, made);
       this.edition++;

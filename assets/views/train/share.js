@@ -2,7 +2,17 @@
 import { cost, count, kindOf, positionOf } from "./frames.js";
 import { whole } from "./transport.js";
 
-/** What can be a picture by itself, [name, title]. */
+/**
+ * @import { Entries } from "../core/address.js"
+ * @import { Attention } from "./run.js"
+ * @import { Page, State } from "./train.js"
+ */
+
+/**
+ * What can be a picture by itself, [name, title].
+ * @param {Page} page
+ * @returns {[name: string, title: string][]}
+ */
 export function parts({ state }) {
   const below = { two: "two steps", gradients: "gradients", weights: "weights", activations: "activations" }[state.tab];
   return [
@@ -13,7 +23,10 @@ export function parts({ state }) {
   ];
 }
 
-/** For the toolbar: {where, what, sentence} of a caption, `asks` for the server, and what a file is called. */
+/**
+ * For the toolbar: {where, what, sentence} of a caption, `asks` for the server, and what a file is called.
+ * @param {Page} page
+ */
 export function looked(page) {
   const { state, frame, status, editions } = page;
   if (!status) return { where: "", what: "", sentence: "" };
@@ -23,7 +36,7 @@ export function looked(page) {
     .join(", ");
   const told = { where, what: "", sentence: example(page) };
   if (!frame || !attention) return told;
-  const other = (page.second ?? page.frames.get(page.steps[0])).step;
+  const other = page.second?.step ?? page.steps[0];
   const { layer, head } = state;
   const now = Object.values(editions).join(); // a run goes on: what was told of it before is not what it is now
   return {
@@ -43,10 +56,15 @@ export function looked(page) {
   };
 }
 
+/**
+ * @param {Attention} attention
+ * @param {State} state
+ */
 function headOf({ title, layers, heads }, { layer, head }) {
   return `${title} block ${layer + 1} of ${layers}, head ${head + 1} of ${heads}`;
 }
 
+/** @param {Page} page */
 function example({ probe, frame }) {
   if (!probe) return "";
   const { text, target, picture } = probe;
@@ -61,11 +79,16 @@ function example({ probe, frame }) {
   return `The example: ${said}${asked ? `, loss ${mean.toPrecision(4)} nats a position` : ""}`;
 }
 
-/** What the part of the address behind the # asks for and this run does not have, a part of a sentence each. */
+/**
+ * What the part of the address behind the # asks for and this run does not have, a part of a sentence each.
+ * @param {Entries} said
+ * @param {Page} page
+ */
 export function missed(said, page) {
   const { attentions, steps, status, metrics } = page;
+  /** @type {string[]} */
   const found = [];
-  const last = Math.max(status.step, metrics.last);
+  const last = Math.max(status?.step ?? 0, metrics.last);
   for (const [name, word] of [
     ["step", "step"],
     ["other", "the second step"],
@@ -76,11 +99,11 @@ export function missed(said, page) {
   if (!steps.length || !attentions.length) return found;
   const shown = attentions.find(({ key }) => key === said.attention);
   if (said.attention !== undefined && !shown) found.push(`there is no attention “${said.attention}” here`);
-  const sizes = shown ?? attentions.at(-1);
-  for (const [name, word, many] of [
+  const sizes = shown ?? attentions[attentions.length - 1];
+  for (const [name, word, many] of /** @type {const} */ ([
     ["layer", "block", "layers"],
     ["head", "head", "heads"],
-  ]) {
+  ])) {
     const value = said[name];
     if (Number.isInteger(value) && value >= sizes[many])
       found.push(`${word} ${value + 1} is not here, there ${sizes[many] === 1 ? "is 1" : `are ${sizes[many]}`}`);

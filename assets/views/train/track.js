@@ -6,21 +6,46 @@ import { inside } from "../core/place.js";
 import { upTo } from "./run.js";
 import { whole } from "./transport.js";
 
+/**
+ * @import { StepScale } from "./charts.js"
+ * @import { Place } from "./curves.js"
+ * @import { Mark, MarkKind } from "./run.js"
+ * @import { Page } from "./train.js"
+ */
+
+/**
+ * @typedef {"step" | "other"} HandleName
+ * @typedef {Place & { most: string, scale: StepScale }} Axis
+ */
+
 const RAIL = 30; // px from the top of the track to its rail, with room for the flags above
 const FAR = 10; // frames that Shift and an arrow go
 
-/** `root` holds the curves; a press anywhere in them takes the handle there, unless `zooming()` says that a drag is the chart's. */
+/**
+ * `root` holds the curves; a press anywhere in them takes the handle there, unless `zooming()` says that a drag is the chart's.
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @param {() => boolean} zooming
+ */
 export function mount(root, page, zooming) {
   return new Track(root, page, zooming);
 }
 
 class Track {
+  /** @type {Axis | null} */
+  at = null;
+  /** @type {HandleName | null} */
+  dragged = null;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Page} page
+   * @param {() => boolean} zooming
+   */
   constructor(root, page, zooming) {
     this.root = root;
     this.page = page;
     this.zooming = zooming;
-    this.at = null;
-    this.dragged = null;
     this.picture = svg("svg", { class: "track-picture", "aria-hidden": "true" });
     this.group = this.picture.appendChild(svg("g", { class: "track" }));
     this.handles = {
@@ -37,12 +62,18 @@ class Track {
       this.handles.step.grip,
     );
     root.addEventListener("pointerdown", (event) => this.press(event));
-    root.addEventListener("pointermove", (event) => this.dragged && this.drag(event));
+    root.addEventListener("pointermove", (event) => this.drag(event));
     for (const name of ["pointerup", "pointercancel", "lostpointercapture"])
       root.addEventListener(name, () => this.release());
   }
 
+  /**
+   * @param {HandleName} name
+   * @param {string} label
+   * @returns {{ line: HTMLElement, grip: HTMLElement }}
+   */
   handle(name, label) {
+    /** @type {HTMLElement[]} */
     const [line, grip] = [make("div", `handle-line ${name}`), make("div", `handle ${name}`)];
     grip.tabIndex = 0;
     grip.setAttribute("role", "slider");
@@ -57,6 +88,7 @@ class Track {
     return page.steps.length ? page.steps : page.metrics.column("step");
   }
 
+  /** @param {Axis} at */
   draw(at) {
     this.at = at;
     const { page } = this;
@@ -78,21 +110,22 @@ class Track {
       ),
       ticked([...kept], scale, rail, "kept", 7),
     );
-    this.picture.setAttribute("width", at.width);
-    this.picture.setAttribute("height", at.height);
+    this.picture.setAttribute("width", String(at.width));
+    this.picture.setAttribute("height", String(at.height));
     this.group.replaceChildren(...parts);
     this.flags.draw({ ...at, rail });
   }
 
   move() {
-    const { page, at } = this;
+    const { at, page, steps } = this;
+    const { status } = page;
     if (!at?.width) return;
-    const { steps } = this;
     const last = steps.length ? steps[steps.length - 1] : 0;
+    /** @type {Record<string, number | null>} */
     const places = { step: page.shown, other: page.second?.step ?? page.state.other };
     for (const [name, { line, grip }] of Object.entries(this.handles)) {
       const step = places[name];
-      const hidden = !page.status || !steps.length || (name === "other" && page.state.other === null);
+      const hidden = !status || !steps.length || step === null;
       line.hidden = grip.hidden = hidden;
       if (hidden) continue;
       const x = Math.max(at.left, Math.min(at.right, at.scale.to(step)));
@@ -104,19 +137,21 @@ class Track {
         valuemin: steps[0],
         valuemax: last,
         valuenow: step,
-        valuetext: `step ${whole(step)} of ${whole(page.status.steps)}`,
+        valuetext: `step ${whole(step)} of ${whole(status.steps)}`,
       });
     }
     this.flags.move();
   }
 
+  /** @param {PointerEvent} event */
   press(event) {
     const { at, page } = this;
+    const [target] = event.composedPath();
     if (
       event.button !== 0 ||
       !at?.scale ||
       !this.steps.length ||
-      event.composedPath()[0].closest?.("button, select, label, .modebar-container")
+      (target instanceof Element && target.closest("button, select, label, .modebar-container"))
     )
       return;
     const { x, y } = inside(event, this.root);
@@ -133,7 +168,9 @@ class Track {
     this.drag(event);
   }
 
+  /** @param {PointerEvent} event */
   drag(event) {
+    if (!this.at || !this.dragged) return;
     const wanted = this.at.scale.from(inside(event, this.root).x);
     this.to(this.dragged, nearest(this.steps, wanted));
   }
@@ -143,7 +180,11 @@ class Track {
     this.root.classList.remove("dragged");
   }
 
-  /** Takes a handle to the frame of that number; the newest is followed. */
+  /**
+   * Takes a handle to the frame of that number; the newest is followed.
+   * @param {HandleName} name
+   * @param {number} index
+   */
   to(name, index) {
     const { steps, page } = this;
     const step = steps[Math.max(0, Math.min(steps.length - 1, index))];
@@ -151,12 +192,16 @@ class Track {
     if (page.state[name] !== wanted) page.go({ [name]: wanted });
   }
 
+  /**
+   * @param {KeyboardEvent} event
+   * @param {HandleName} name
+   */
   key(event, name) {
     const { steps, page } = this;
     const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -FAR, PageUp: FAR }[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey || (!by && event.key !== "Home" && event.key !== "End")) return;
     event.preventDefault();
-    const here = upTo(steps, steps.length, name === "step" ? page.shown : (page.second?.step ?? page.state.other));
+    const here = upTo(steps, steps.length, name === "step" ? page.shown : (page.second?.step ?? page.state.other ?? 0));
     if (by) this.to(name, Math.max(0, here + by * (event.shiftKey && Math.abs(by) === 1 ? FAR : 1)));
     else this.to(name, event.key === "Home" ? 0 : steps.length - 1);
   }
@@ -166,7 +211,14 @@ class Track {
   }
 }
 
-/** Ticks under the rail as one path; of those in one pixel one is drawn. */
+/**
+ * Ticks under the rail as one path; of those in one pixel one is drawn.
+ * @param {number[]} steps
+ * @param {StepScale} scale
+ * @param {number} rail
+ * @param {string} className
+ * @param {number} length
+ */
 function ticked(steps, scale, rail, className, length) {
   const places = new Set(steps.map((step) => Math.round(scale.to(step))));
   return svg("path", {
@@ -175,7 +227,11 @@ function ticked(steps, scale, rail, className, length) {
   });
 }
 
-/** The index of the number nearest to `x` among ascending ones. */
+/**
+ * The index of the number nearest to `x` among ascending ones.
+ * @param {ArrayLike<number>} steps
+ * @param {number} x
+ */
 function nearest(steps, x) {
   const below = upTo(steps, steps.length, x);
   return range(below, below + 2)
@@ -183,14 +239,19 @@ function nearest(steps, x) {
     .reduce((best, i) => (Math.abs(steps[i] - x) < Math.abs(steps[best] - x) ? i : best), Math.max(0, below));
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {Record<string, string | number>} values
+ */
 function aria(element, values) {
   for (const [name, value] of Object.entries(values)) {
-    if (element.getAttribute(`aria-${name}`) !== String(value)) element.setAttribute(`aria-${name}`, value);
+    if (element.getAttribute(`aria-${name}`) !== String(value)) element.setAttribute(`aria-${name}`, String(value));
   }
 }
 
 // --- what happened while the model learned: flags on the track, and the same as a list of sentences ------------------------------
 
+/** @type {Record<MarkKind, [role: string, letter: string, called: string]>} */
 const KINDS = {
   head: ["attention", "H", "head"],
   plateau: ["residual", "P", "plateau ends"],
@@ -206,12 +267,20 @@ const WIDTH = 17; // px that a flag takes
 const LEVEL = 13; // px between two flags above each other
 const LEVELS = 2; // that there is room for
 
-/** Goes to where it happened, and to the head that it tells of. */
+/**
+ * Goes to where it happened, and to the head that it tells of.
+ * @param {Page} page
+ * @param {Mark} mark
+ */
 function look(page, mark) {
   page.go({ step: mark.step, ...page.whereOf(mark) });
   page.tell(mark.sentence);
 }
 
+/**
+ * @param {Mark} mark
+ * @returns {HTMLElement}
+ */
 function flag({ kind }) {
   const [role, letter, called] = KINDS[kind];
   const sign = make("span", "flag-sign", letter);
@@ -220,14 +289,23 @@ function flag({ kind }) {
   return sign;
 }
 
-/** {element, draw(at), move()}: a button for each mark above the rail. */
+/**
+ * {element, draw(at), move()}: a button for each mark above the rail.
+ * @param {Page} page
+ */
 export function flags(page) {
   const element = make("div", "flags");
   const told = make("p", "flag-told");
   told.hidden = true;
   element.append(told);
   let drawn = "";
+  /** @type {{ button: HTMLButtonElement, mark: Mark }[]} */
   let buttons = [];
+  /**
+   * @param {HTMLButtonElement} button
+   * @param {Mark} mark
+   * @param {Axis} at
+   */
   const say = (button, mark, at) => {
     told.textContent = mark.sentence;
     told.hidden = false;
@@ -237,6 +315,7 @@ export function flags(page) {
     told.style.bottom = `${at.height - button.offsetTop + 8}px`;
   };
   const hide = () => (told.hidden = true);
+  /** @param {Axis & { rail: number }} at */
   const draw = (at) => {
     const key = [page.editions.marks, at.most, at.width, at.rail, page.state.log, page.edition].join();
     if (key === drawn) return;
@@ -274,14 +353,19 @@ export function flags(page) {
   return { element, draw, move };
 }
 
-/** {element, update()}: the sentences, each leading to its step. */
+/**
+ * {element, update()}: the sentences, each leading to its step.
+ * @param {Page} page
+ */
 export function list(page) {
   const element = make("section", "happened");
   const heading = make("h3", "", "What happened");
   const items = make("ol", "happened-list");
   element.append(heading, items);
   let drawn = "";
+  /** @type {{ button: HTMLButtonElement, mark: Mark }[]} */
   let buttons = [];
+  /** @param {boolean} waits */
   const draw = (waits) => {
     buttons = page.marks.map((mark) => {
       const button = make("button", "happening");

@@ -14,9 +14,40 @@ import * as transport from "./transport.js";
 import * as two from "./two_steps.js";
 import * as watch from "./watch.js";
 
+/**
+ * @import { Entries } from "../core/address.js"
+ * @import { NamedArray } from "../core/payload.js"
+ * @import { Query } from "../core/store.js"
+ * @import { Curves } from "./curves.js"
+ * @import { AttentionKey, Update } from "./run.js"
+ */
+
+/**
+ * @typedef {TrainView} Page
+ * @typedef {StreamlitComponent["setTriggerValue"]} Emit
+ * @typedef {"two" | "gradients" | "weights" | "activations"} Tab
+ * @typedef {{ step: number | "live", other: number | null, attention: AttentionKey | undefined, layer: number, head: number,
+ *   position: number | null, tab: Tab, log: boolean, curve: string, chosen: boolean }} State
+ * @typedef {{ name: string, line: string, problem: string, asks: boolean, recipe: string, seconds: number | null }} Plan
+ * @typedef {{ run: string, recorded: string, plan: Plan, overlays: string[], commands: number, plotly: string,
+ *   templates: Record<string, object>, arrays: Record<string, NamedArray> }} CommonData
+ * @typedef {CommonData & { told?: undefined }} LiveData
+ * @typedef {CommonData & { told: Omit<Update, "arrays"> & { note: string }, laid: { name: string, columns: string[] }[] }} Recording
+ * @typedef {LiveData | Recording} Data
+ * @typedef {{ update: () => void, mark?: () => void, destroy?: () => void }} Part
+ * @typedef {Required<Part> & { live: HTMLElement, curves: Curves, tip: (title: string | null, value?: string) => void,
+ *   say: (sentence: string) => void, play: () => unknown }} Parts
+ * @typedef {Omit<Query<"order">, "run"> | Omit<Query<"fork">, "run"> | Omit<Query<"probe">, "run">} Order
+ */
+
 const FIELDS = "input, textarea, select, button, summary, a, [contenteditable]"; // whose keys are their own
 
-/** data is the payload of pages/train/train.py. Emits "look" (a run's name), "overlay" (names), "command" (its name) and "order" (a column). */
+/**
+ * data is the payload of pages/train/train.py. Emits "look" (a run's name), "overlay" (names), "command" (its name) and "order" (a column).
+ * @param {HTMLElement} root
+ * @param {Data} data
+ * @param {Emit} emit
+ */
 export function mount(root, data, emit) {
   const page = new TrainView(root, emit);
   page.update(data);
@@ -24,11 +55,19 @@ export function mount(root, data, emit) {
 }
 
 class TrainView extends Run {
+  /** @type {Entries | null} by the link with which the page was opened */
+  asked;
+  /** @type {Update[] | null} what is told while a picture is taken */
+  held;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Emit} emit
+   */
   constructor(root, emit) {
     super(root, "train", { restore, emit });
-    /** @type {Record<string, any> | null} */
-    this.asked = address.read(); // by the link with which the page was opened
-    this.held = null; // what is told while a picture is taken
+    this.asked = address.read();
+    this.held = null;
     this.trouble = ""; // why the page is not told of the run just now
     this.follower = new Follower(
       (answer) => this.receive(answer),
@@ -45,11 +84,12 @@ class TrainView extends Run {
     super.destroy();
   }
 
+  /** @param {Data} data */
   update(data) {
-    const before = this.data;
+    const { data: before } = this;
     this.data = data;
     if (!this.parts) this.build();
-    if (data.told) return this.showExport(!before);
+    if (data.told) return this.showExport(data, !before);
     const another = data.run ? data.run !== before?.run && data.run !== this.run : data.recorded !== before?.recorded;
     if (!before || another || (before.run && !data.run)) this.follow(data.run);
     else if (data.commands !== before.commands) this.follower.soon(); // what the page below told a run to do
@@ -62,7 +102,10 @@ class TrainView extends Run {
     this.element.dataset.ready = "true";
   }
 
-  /** Looks at another run, whose numbers are on their way. */
+  /**
+   * Looks at another run, whose numbers are on their way.
+   * @param {string} run
+   */
   follow(run) {
     if (this.run !== null) Object.assign(this.state, { step: "live", other: null });
     this.forget(run);
@@ -71,7 +114,11 @@ class TrainView extends Run {
     this.follower.follow(run || this.data.recorded ? run : null);
   }
 
-  /** Looks at a run that has just begun, and has it stand in the address; `beside` are overlaid. */
+  /**
+   * Looks at a run that has just begun, and has it stand in the address; `beside` are overlaid.
+   * @param {string} run
+   * @param {string[] | null} beside
+   */
   look(run, beside = null) {
     this.follow(run);
     this.follower.soon();
@@ -84,9 +131,12 @@ class TrainView extends Run {
     this.refresh();
   }
 
-  /** In a file of its own: all that is known came with it. */
-  showExport(first) {
-    const { told, laid, arrays, run } = this.data;
+  /**
+   * In a file of its own: all that is known came with it.
+   * @param {Recording} recording
+   * @param {boolean} first
+   */
+  showExport({ told, laid, arrays, run }, first) {
     if (first) {
       this.element.classList.add("alone");
       this.run = run;
@@ -97,13 +147,14 @@ class TrainView extends Run {
     this.measure();
   }
 
+  /** @param {Update} answer */
   receive(answer) {
     if (this.held) return void this.held.push(answer);
     this.take(answer);
     this.reportMissing();
     this.fit();
-    this.others.follow(this.status);
-    this.element.dataset.state = this.status.state;
+    this.others.follow(answer.status);
+    this.element.dataset.state = answer.status.state;
     this.refresh();
   }
 
@@ -114,12 +165,17 @@ class TrainView extends Run {
     if (parts.length) this.parts.say(`Not all of this link could be restored: ${parts.join("; ")}.`);
   }
 
+  /** @param {string} sentence */
   reportTrouble(sentence) {
     if (sentence === this.trouble) return;
     this.trouble = sentence;
     this.refresh();
   }
 
+  /**
+   * @param {string} name
+   * @param {string} sentence
+   */
   updateOverlay(name, sentence) {
     if (sentence) this.parts.say(`${name}: ${sentence}`);
     this.refresh();
@@ -139,7 +195,7 @@ class TrainView extends Run {
     const { state, attentions } = this;
     if (!attentions.length) return;
     if (!state.chosen) this.suggest();
-    const shown = attentions.find(({ key }) => key === state.attention) ?? attentions.at(-1);
+    const shown = attentions.find(({ key }) => key === state.attention) ?? attentions[attentions.length - 1];
     state.attention = shown.key;
     Object.assign(state, {
       layer: Math.min(state.layer, shown.layers - 1),
@@ -153,11 +209,14 @@ class TrainView extends Run {
     if (formed && !this.active) Object.assign(this.state, this.whereOf(formed));
   }
 
-  /** Merges `change` into the state, remembers it in the address, and shows it everywhere. */
+  /**
+   * Merges `change` into the state, remembers it in the address, and shows it everywhere.
+   * @param {Partial<State>} change
+   */
   go(change) {
     const { state } = this;
-    if (["attention", "layer", "head"].some((name) => name in change && change[name] !== state[name]))
-      state.chosen = true;
+    const names = /** @type {const} */ (["attention", "layer", "head"]);
+    if (names.some((name) => name in change && change[name] !== state[name])) state.chosen = true;
     Object.assign(state, change);
     this.fit();
     this.remember();
@@ -177,8 +236,8 @@ class TrainView extends Run {
   /** Finds the frames at the handles: that of their step, or the last before. */
   place() {
     const { state, steps } = this;
-    const found = (step) =>
-      steps.length ? this.frames.get(steps[Math.max(0, upTo(steps, steps.length, step))]) : null;
+    /** @param {number} step */
+    const found = (step) => this.frames.get(steps[Math.max(0, upTo(steps, steps.length, step))]) ?? null;
     this.frame = found(state.step === "live" ? Infinity : state.step);
     this.second = state.other === null ? null : found(state.other);
     this.shown = this.frame?.step ?? Math.min(state.step === "live" ? Infinity : state.step, this.metrics.last);
@@ -186,6 +245,7 @@ class TrainView extends Run {
 
   // --- what is taken away ----------------------------------------------------------------------------------------------------
 
+  /** @returns {[value: string, title: string][]} */
   pictures() {
     return share.parts(this);
   }
@@ -194,11 +254,15 @@ class TrainView extends Run {
     return share.looked(this);
   }
 
+  /** @returns {string[]} */
   missed() {
     return []; // what a link asks for in vain is known when the run is, and said then
   }
 
-  /** For a picture of all of it or of one part: without buttons, and nothing changes meanwhile. */
+  /**
+   * For a picture of all of it or of one part: without buttons, and nothing changes meanwhile.
+   * @param {boolean} on
+   */
   unfold(on, part = "") {
     const held = this.held ?? [];
     this.held = on ? held : null;
@@ -216,12 +280,18 @@ class TrainView extends Run {
     return this.inquire({ ask: "start" });
   }
 
-  /** Tells the run that is looked at what to do. */
+  /**
+   * Tells the run that is looked at what to do.
+   * @param {Order} query
+   */
   order(query) {
-    return this.inquire({ run: this.run, ...query });
+    return this.inquire({ run: this.run ?? "", ...query });
   }
 
-  /** Asks the server for what is to be done; what follows from it is asked at once. Rejects with a sentence. */
+  /**
+   * Asks the server for what is to be done; what follows from it is asked at once. Rejects with a sentence.
+   * @param {Query<"start"> | Query<"order"> | Query<"fork"> | Query<"probe">} query
+   */
   async inquire(query) {
     const answer = await inquire(query);
     if (answer.run === this.run) this.follower.soon();
@@ -229,12 +299,16 @@ class TrainView extends Run {
     return answer;
   }
 
-  /** The pointer is over something that other parts may mark too; null where it is over nothing. */
+  /**
+   * The pointer is over something that other parts may mark too; null where it is over nothing.
+   * @param {object | null} where
+   */
   point(where) {
     this.hover = where;
     this.parts.mark();
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (!this.data || isElsewhere(event, FIELDS)) return;
     if (event.key === "l") this.go({ step: "live" });
@@ -250,7 +324,11 @@ const TITLES = { two: "Two steps", gradients: "Gradients", weights: "Weights", a
 
 const LATER = 120; // ms
 
-/** Builds the frame in `page.element`: {live, tip, say(sentence), play(), update(), mark(), destroy()}. */
+/**
+ * Builds the frame in `page.element`: {live, tip, say(sentence), play(), update(), mark(), destroy()}.
+ * @param {Page} page
+ * @returns {Parts}
+ */
 export function frame(page) {
   const notice = make("p", "notice");
   notice.setAttribute("role", "status");
@@ -264,12 +342,14 @@ export function frame(page) {
   const tip = bubble(page.element);
   const live = make("output", "live");
   page.element.replaceChildren(places.transport, notice, body, below, tip.element, live);
+  /** @param {string} sentence */
   const say = (sentence) => {
     notice.textContent = sentence;
     notice.hidden = !sentence;
   };
   const top = transport.mount(places.transport, page, say);
   const drawn = curves.mount(places.curves, page);
+  /** @type {Part[]} */
   const parts = [top, drawn, probe.mount(places.probe, page, places.answer), tabbed(below, page)];
   const show = () => {
     const known = page.status !== null;
@@ -291,7 +371,11 @@ export function frame(page) {
   };
 }
 
-/** The line of tabs, and the part that the state names. */
+/**
+ * The line of tabs, and the part that the state names.
+ * @param {HTMLElement} root
+ * @param {Page} page
+ */
 function tabbed(root, page) {
   const line = make("div", "tabs");
   line.setAttribute("role", "tablist");
@@ -303,8 +387,9 @@ function tabbed(root, page) {
   byArrows(line, () => tabs);
   root.append(line, room);
   let opened = "";
-  /** @type {{ update: () => void, mark?: () => void, destroy?: () => void } | undefined} */
+  /** @type {Part | undefined} */
   let part;
+  /** @param {Tab} name */
   const open = (name) => {
     part?.destroy?.();
     const place = make("div", `train-tab train-tab-${name}`);
@@ -331,7 +416,11 @@ function tabbed(root, page) {
   return { update, mark: () => part?.mark?.(), destroy };
 }
 
-/** Draws what is in sight at once, and what is not when nothing has moved for a while. */
+/**
+ * Draws what is in sight at once, and what is not when nothing has moved for a while.
+ * @param {HTMLElement} element
+ * @param {() => void} draw
+ */
 function whenSeen(element, draw) {
   let [inSight, timer] = [true, 0];
   const now = () => {
@@ -348,6 +437,7 @@ function whenSeen(element, draw) {
   );
   sight.observe(element);
   return {
+    /** @param {boolean} atOnce */
     draw(atOnce) {
       if (inSight || atOnce) return now();
       clearTimeout(timer);
@@ -360,6 +450,11 @@ function whenSeen(element, draw) {
   };
 }
 
+/**
+ * @param {Page} page
+ * @param {Tab} name
+ * @returns {HTMLButtonElement}
+ */
 function tab(page, name) {
   const one = make("button", "tab", TITLES[name]);
   one.type = "button";
@@ -373,11 +468,17 @@ function tab(page, name) {
 
 // --- what only the browser needs to know, and how it stands in the address after the # -------------------------------------------
 
+/** @type {Tab[]} */
 const TABS = ["two", "gradients", "weights", "activations"];
 
-/** The state that the address names; what makes no sense there is left out. */
+/**
+ * The state that the address names; what makes no sense there is left out.
+ * @param {Entries} said
+ * @returns {State}
+ */
 function restore(said) {
-  const whole = (x) => (Number.isInteger(x) && x >= 0 ? x : undefined);
+  /** @param {unknown} x */
+  const whole = (x) => (typeof x === "number" && Number.isInteger(x) && x >= 0 ? x : undefined);
   const { attention } = said;
   return {
     step: whole(said.step) ?? "live",
@@ -393,7 +494,10 @@ function restore(said) {
   };
 }
 
-/** The same for the address: what is the default does not stand there. */
+/**
+ * The same for the address: what is the default does not stand there.
+ * @param {State} state
+ */
 function remembered(state) {
   return {
     step: state.step === "live" ? null : state.step,

@@ -6,6 +6,16 @@ import { make } from "../core/dom.js";
 import { formatDuration, planTime } from "./duration.js";
 import { formatRate } from "./run.js";
 
+/**
+ * @import { Metrics, Status } from "./run.js"
+ * @import { Order, Page } from "./train.js"
+ */
+
+/**
+ * @typedef {{ label: string, what: "start" | "play" | "pause", why: string }} Action
+ * @typedef {Record<string, HTMLButtonElement>} SmallButtons
+ */
+
 const ICONS = { play: "M4 2.2 13.6 8 4 13.8Z", pause: "M3.5 2.5h3.2v11H3.5zM9.3 2.5h3.2v11H9.3z" };
 const SMALL = [
   ["step", "1 step", "one step more, then pause"],
@@ -19,9 +29,15 @@ const SMALL = [
   ["fork", "Fork from here", ""],
 ];
 
-/** `say(sentence)` shows what went wrong. */
+/**
+ * `say(sentence)` shows what went wrong.
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @param {(sentence: string) => void} say
+ */
 export function mount(root, page, say) {
   const large = largeButton();
+  /** @type {SmallButtons} */
   const small = Object.fromEntries(SMALL.map(([name, label, title]) => [name, smallButton(name, label, title)]));
   const line = make("div", "transport-line");
   const groups = [
@@ -38,6 +54,10 @@ export function mount(root, page, say) {
   const plan = planLine(page, () => start());
   root.append(line, state.element, plan.element);
 
+  /**
+   * @template Answer
+   * @param {() => Promise<Answer>} doing
+   */
   const tried = async (doing) => {
     say("");
     try {
@@ -48,6 +68,7 @@ export function mount(root, page, say) {
       return null;
     }
   };
+  /** @param {Order} query */
   const order = (query) => tried(() => page.order(query));
   const start = async () => {
     const answer = await pressed(large, () => tried(() => page.start()));
@@ -59,6 +80,7 @@ export function mount(root, page, say) {
     if (what === "start") return start();
     return pressed(large, () => order({ ask: "order", order: what }));
   };
+  /** @type {Record<string, () => Promise<unknown>>} */
   const acts = {
     step: () => order({ ask: "order", order: "steps", steps: 1 }),
     ten: () => order({ ask: "order", order: "steps", steps: 10 }),
@@ -83,7 +105,12 @@ export function mount(root, page, say) {
   return { play, update, mark() {}, destroy: () => learning.destroy() };
 }
 
-/** While an order is carried to the server, the button cannot be pressed a second time. */
+/**
+ * While an order is carried to the server, the button cannot be pressed a second time.
+ * @template Answer
+ * @param {ReturnType<typeof largeButton>} button
+ * @param {() => Promise<Answer>} doing
+ */
 async function pressed(button, doing) {
   if (button.waiting) return null;
   button.wait(true);
@@ -95,25 +122,36 @@ async function pressed(button, doing) {
 }
 
 function largeButton() {
+  /** @type {HTMLButtonElement} */
   const element = make("button", "transport-play");
   element.type = "button";
   const icon = svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" });
   const shape = icon.appendChild(svg("path", { d: ICONS.play }));
   const label = make("span", "", "Play");
   element.append(icon, label);
-  const button = { element, waiting: false };
-  button.wait = (waiting) => {
-    button.waiting = waiting;
-    element.setAttribute("aria-busy", String(waiting));
+  return {
+    element,
+    waiting: false,
+    /** @param {boolean} waiting */
+    wait(waiting) {
+      this.waiting = waiting;
+      element.setAttribute("aria-busy", String(waiting));
+    },
+    /** @param {Action} action */
+    show({ label: text, why }) {
+      if (label.textContent !== text) label.textContent = text;
+      shape.setAttribute("d", text === "Pause" ? ICONS.pause : ICONS.play);
+      enable(element, why, "Space");
+    },
   };
-  button.show = ({ label: text, why }) => {
-    if (label.textContent !== text) label.textContent = text;
-    shape.setAttribute("d", text === "Pause" ? ICONS.pause : ICONS.play);
-    enable(element, why, "Space");
-  };
-  return button;
 }
 
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {string} title
+ * @returns {HTMLButtonElement}
+ */
 function smallButton(name, label, title) {
   const button = make("button", `transport-small ${name}`, label);
   button.type = "button";
@@ -121,16 +159,21 @@ function smallButton(name, label, title) {
   return button;
 }
 
+/**
+ * @param {SmallButtons} small
+ * @param {Page} page
+ */
 function showSmall(small, page) {
   const why = obstacles(page);
   const kept = page.kept(page.shown);
   for (const [name, button] of Object.entries(small)) {
     const forked = `a new run that goes on from step ${whole(kept)}, the snapshot at the handle or the last before it`;
-    const title = name === "fork" && kept >= 0 ? forked : button.dataset.title;
+    const title = name === "fork" && kept >= 0 ? forked : (button.dataset.title ?? "");
     enable(button, why[name] ?? why.steps, title);
   }
 }
 
+/** @param {() => unknown} resume */
 function stateLine(resume) {
   const element = make("div", "transport-state");
   const bar = make("div", "transport-bar");
@@ -142,6 +185,7 @@ function stateLine(resume) {
   button.addEventListener("click", resume);
   const trouble = make("p", "transport-trouble");
   element.append(text, button, trouble, bar);
+  /** @param {Page} page */
   const show = (page) => {
     const said = describeStatus(page);
     if (text.textContent !== said) text.textContent = said;
@@ -161,7 +205,11 @@ const [LOW, HIGH] = [-6, 0]; // powers of ten that the slider spans
 const STEP = 0.02; // of a power
 const CALM = 120; // ms between two orders while the slider moves
 
-/** `order(query)` tells the run. */
+/**
+ * `order(query)` tells the run.
+ * @param {Page} page
+ * @param {(query: Order) => Promise<unknown>} order
+ */
 export function rate(page, order) {
   const element = make("div", "rate");
   const label = make("label", "rate-label", "learning rate");
@@ -183,7 +231,10 @@ export function rate(page, order) {
   free.type = "button";
   label.append(slider);
   element.append(label, number, free);
-  let [timer, wanted] = [0, undefined]; // what was asked for and is not in the status yet
+  let timer = 0;
+  /** @type {number | null | undefined} what was asked for and is not in the status yet */
+  let wanted;
+  /** @param {number | null} lr */
   const send = (lr) => {
     wanted = lr;
     clearTimeout(timer);
@@ -203,10 +254,12 @@ export function rate(page, order) {
     }
     free.title = cannot || "follow the schedule of the recipe";
     free.setAttribute("aria-pressed", String(!cannot && held === null));
-    const active = number.getRootNode().activeElement;
-    if (active !== slider && Number.isFinite(now)) slider.value = now > 0 ? Math.log10(now) : LOW;
-    if (active !== number) number.value = Number.isFinite(now) ? formatRate(now) : "";
-    slider.setAttribute("aria-valuetext", Number.isFinite(now) ? formatRate(now) : "");
+    const root = number.getRootNode();
+    const active = root instanceof Document || root instanceof ShadowRoot ? root.activeElement : null;
+    const said = now === undefined ? "" : formatRate(now);
+    if (active !== slider && now !== undefined) slider.value = String(now > 0 ? Math.log10(now) : LOW);
+    if (active !== number) number.value = said;
+    slider.setAttribute("aria-valuetext", said);
   };
   slider.addEventListener("input", () => send(Number((10 ** Number(slider.value)).toPrecision(2))));
   number.addEventListener("change", () => {
@@ -219,6 +272,10 @@ export function rate(page, order) {
   return { element, update, destroy: () => clearTimeout(timer) };
 }
 
+/**
+ * @param {Record<string, string | number>} attributes
+ * @returns {HTMLInputElement}
+ */
 function field(attributes) {
   const made = make("input");
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -227,7 +284,11 @@ function field(attributes) {
 
 // --- what the recipe above would train -------------------------------------------------------------------------------------------
 
-/** `start()` trains the recipe as a new run. */
+/**
+ * `start()` trains the recipe as a new run.
+ * @param {Page} page
+ * @param {() => unknown} start
+ */
 function planLine(page, start) {
   const element = make("div", "plan");
   const text = make("p", "plan-line");
@@ -251,10 +312,15 @@ function planLine(page, start) {
 
 // --- how a run is doing, in words, and what can be done with it just now ---------------------------------------------------------
 
+/** @type {Record<string, string>} */
 const ENDED = { stopped: "stopped", killed: "ended", failed: "failed" };
+/** @type {Record<number, string>} */
 const ENDS = { 1: "st", 2: "nd", 3: "rd" };
 
-/** One sentence about the run that is looked at. */
+/**
+ * One sentence about the run that is looked at.
+ * @param {Page} page
+ */
 export function describeStatus(page) {
   const { status, data } = page;
   if (!status && page.trouble) return "no run is shown";
@@ -270,41 +336,55 @@ export function describeStatus(page) {
   if (state === "running")
     return [`training${there}`, at, formatPace(page), timeLeft(status)].filter(Boolean).join(" · ");
   if (state === "paused") return `paused at ${at}${there && `,${there}`}`;
-  const finished = status.recorded ? `Demo: recorded run of “${page.task.name}”` : "finished";
+  const finished = status.recorded ? `Demo: recorded run of “${page.task?.name ?? ""}”` : "finished";
   if (state === "finished")
-    return [finished, counted(status.step, "step"), trainingTime(page)].filter(Boolean).join(" · ");
+    return [finished, counted(status.step, "step"), trainingTime(page.metrics, status)].filter(Boolean).join(" · ");
   if (state === "new") return `at its beginning: ${at}`;
   if (status.error) return `${ENDED[state]} at ${at}: ${status.error}`;
   return `${ENDED[state] ?? state} at ${at}`;
 }
 
+/** @param {Page} page */
 function formatPace({ metrics }) {
   const speed = metrics.at("tokens_per_second", Infinity);
   return Number.isFinite(speed) ? `${whole(Number(speed.toPrecision(3)))} tokens/s` : "";
 }
 
+/** @param {Status} status */
 function timeLeft({ seconds_left: seconds }) {
   return seconds === null ? "" : `${formatDuration(seconds)} left`;
 }
 
-/** Of a recorded run nothing, which another machine trained: below it stands how long that takes here. */
-function trainingTime({ metrics, status }) {
+/**
+ * Of a recorded run nothing, which another machine trained: below it stands how long that takes here.
+ * @param {Metrics} metrics
+ * @param {Status} status
+ */
+function trainingTime(metrics, status) {
   if (status.recorded) return "";
   const seconds = metrics.at("seconds", Infinity);
   return Number.isFinite(seconds) ? `${formatDuration(seconds)} of training` : "";
 }
 
-/** A number of steps or tokens. */
+/**
+ * A number of steps or tokens.
+ * @param {number} x
+ */
 export function whole(x) {
   return Math.round(x).toLocaleString("en");
 }
 
+/** @param {number} n */
 function ordinal(n) {
   const end = n % 100 > 10 && n % 100 < 14 ? "th" : (ENDS[n % 10] ?? "th");
   return `${n}${end}`;
 }
 
-/** What the large button does now: {label, what, why}; `why` is a sentence where it cannot, `what` an order or "start". */
+/**
+ * What the large button does now: {label, what, why}; `why` is a sentence where it cannot, `what` an order or "start".
+ * @param {Page} page
+ * @returns {Action}
+ */
 export function mainAction(page) {
   const { plan } = page.data;
   const state = page.run ? page.status?.state : "none";
@@ -323,7 +403,11 @@ export function mainAction(page) {
   return { label: state === "none" ? "Play" : "Train", what: "start", why };
 }
 
-/** For each of the smaller buttons why it cannot act, "" where it can. */
+/**
+ * For each of the smaller buttons why it cannot act, "" where it can.
+ * @param {Page} page
+ * @returns {Record<string, string>}
+ */
 export function obstacles(page) {
   const { status } = page;
   const none = page.data.recorded
@@ -346,7 +430,12 @@ export function obstacles(page) {
   };
 }
 
-/** A button that cannot act stays in reach, so that its title can say why. */
+/**
+ * A button that cannot act stays in reach, so that its title can say why.
+ * @param {HTMLButtonElement} button
+ * @param {string} why
+ * @param {string} title
+ */
 export function enable(button, why, title) {
   button.setAttribute("aria-disabled", String(Boolean(why)));
   if (button.title !== (why || title)) button.title = why || title;

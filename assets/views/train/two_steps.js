@@ -6,19 +6,50 @@ import { headMap, headOf } from "./probe.js";
 import { asked, isNumber, write } from "./probe_answers.js";
 import { upTo } from "./run.js";
 
+/**
+ * @import { Kind } from "./frames.js"
+ * @import { DrawnMap, HeadMap } from "./probe.js"
+ * @import { Attention, Frame } from "./run.js"
+ * @import { Page } from "./train.js"
+ */
+
+/**
+ * @typedef {{ p: number, sure: boolean }} Chance
+ * @typedef {{ known: Map<number, number>, rest: number }} Chances of those that are known by their ids, and the most that any other has
+ * @typedef {{ name: string, bars: number[], texts: string[], vague?: boolean[], strong?: boolean, chosen?: boolean, total?: boolean,
+ *   blank?: boolean }} Row
+ */
+
 const GAP = 24; // CSS pixels between the maps
 const LEAST = 0.05; // of a weight: where the ramp of differences ends at least, so that noise does not look like change
 
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ */
 export function mount(root, page) {
   return new Two(root, page);
 }
 
 class Two {
+  /** @type {number} CSS pixels */
+  width;
+  /** @type {number} the page's edition in which that was measured */
+  measured;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Page} page
+   */
   constructor(root, page) {
     this.root = root;
     this.page = page;
     this.shown = "";
-    const pick = (row) => rowOf(page, page.frame, this.attention, row) !== null && page.go({ position: row });
+    /** @param {number} row */
+    const pick = (row) => {
+      const { attention } = this;
+      if (page.frame && attention && rowOf(page, page.frame, attention, row) !== null) page.go({ position: row });
+    };
     this.line = steps(page);
     const maps = make("div", "two-maps");
     this.maps = range(0, 3).map(() => {
@@ -72,36 +103,44 @@ class Two {
     ].join();
     if (now === this.shown) return;
     this.shown = now;
-    const pair = [other, page.frame].sort((a, b) => (a?.step ?? 0) - (b?.step ?? 0));
-    const there = pair.every((frame) => frame && attention && holds(frame, attention.key));
-    this.line.update(pair, there);
+    const { frame } = page;
+    const there = other && frame && attention && [other, frame].every((one) => holds(one, attention.key));
+    const pair = there ? [other, frame].sort((a, b) => a.step - b.step) : null;
+    this.line.update(pair);
     this.seen.hidden = !there;
-    if (there) this.draw(...pair);
+    if (pair && attention) this.draw(pair[0], pair[1], attention);
     else
       this.note.textContent = page.frame
         ? "This model has no attention to look at."
         : "There is nothing to compare yet.";
   }
 
-  draw(before, after) {
-    const { page, attention } = this;
+  /**
+   * @param {Frame} before
+   * @param {Frame} after
+   * @param {Attention} attention
+   */
+  draw(before, after, attention) {
+    const { page } = this;
     const kind = kindOf(page, after);
     const position = positionOf(page, after, kind);
-    const shown = [before, after].map((frame) => headOf(page, frame, attention));
-    const alike = ["rows", "cols"].every((side) => JSON.stringify(shown[0][side]) === JSON.stringify(shown[1][side]));
+    const [first, second] = [headOf(page, before, attention), headOf(page, after, attention)];
+    const sides = /** @type {const} */ (["rows", "cols"]);
+    const alike = sides.every((side) => JSON.stringify(first[side]) === JSON.stringify(second[side]));
     const width = page.narrow ? this.width : Math.floor((this.width - 2 * GAP) / 3);
     const row = rowOf(page, after, attention, position);
-    const draws = [...shown, alike ? changed(...shown) : null];
+    const draws = [first, second, alike ? changed(first, second) : null];
     const names = [
       `Step ${before.step.toLocaleString("en")}`,
       `Step ${after.step.toLocaleString("en")}`,
       "What changed: after − before",
     ];
     this.maps.forEach(({ place, title, map }, i) => {
-      place.hidden = draws[i] === null;
-      if (place.hidden) return;
+      const drawn = draws[i];
+      place.hidden = drawn === null;
+      if (!drawn) return;
       title.textContent = i < 2 ? `${names[i]} · block ${page.state.layer + 1} head ${page.state.head + 1}` : names[i];
-      map.update(draws[i], width, row !== null && row < draws[i].rows.length ? row : null);
+      map.update(drawn, width, row !== null && row < drawn.rows.length ? row : null);
     });
     this.note.textContent =
       before === after
@@ -114,7 +153,12 @@ class Two {
   }
 }
 
-/** The difference of two patterns as shares of a row, with words for a cell. */
+/**
+ * The difference of two patterns as shares of a row, with words for a cell.
+ * @param {HeadMap} before
+ * @param {HeadMap} after
+ * @returns {DrawnMap}
+ */
 function changed(before, after) {
   const { rows, cols } = after.block;
   const data = new Float32Array(rows * cols);
@@ -126,6 +170,10 @@ function changed(before, after) {
   }
   const max = data.reduce((most, x) => Math.max(most, Math.abs(x)), LEAST);
   const { hidden } = after;
+  /**
+   * @param {number} r
+   * @param {number} c
+   */
   const say = (r, c) => {
     const x = data[r * cols + c];
     return hidden?.(r, c)
@@ -144,11 +192,19 @@ function changed(before, after) {
   };
 }
 
-/** The line that says which steps these are, and chooses the second. */
+/**
+ * The line that says which steps these are, and chooses the second.
+ * @param {Page} page
+ */
 function steps(page) {
   const element = make("div", "two-line");
   const said = make("span");
   const place = make("div", "two-steps");
+  /**
+   * @param {string} name
+   * @param {() => number | null} find
+   * @returns {HTMLButtonElement}
+   */
   const chip = (name, find) => {
     const one = make("button", "chip", name);
     one.type = "button";
@@ -159,28 +215,25 @@ function steps(page) {
   const nearest = () => beforeMark(page);
   const first = chip("the first", () => page.steps[0]);
   const mark = chip("before the nearest mark", () => nearest()?.step ?? null);
-  const here = chip("this one", () => page.frame.step);
+  const here = chip("this one", () => page.frame?.step ?? null);
   const none = chip("remove", () => null);
   element.append(said, place);
   place.prepend("compare with");
-  /**
-   * @param {any[]} frames
-   * @param {boolean} there
-   */
-  const update = ([before, after], there) => {
-    said.textContent = there
-      ? `From step ${before.step.toLocaleString("en")} to step ${after.step.toLocaleString("en")}`
+  /** @param {Frame[] | null} pair */
+  const update = (pair) => {
+    said.textContent = pair
+      ? `From step ${pair[0].step.toLocaleString("en")} to step ${pair[1].step.toLocaleString("en")}`
       : "";
     const found = nearest();
     const { other } = page.state;
-    first.disabled = here.disabled = !there;
+    first.disabled = here.disabled = !pair;
     mark.disabled = found === null;
     mark.title =
       found === null
         ? "nothing has been noticed in this run so far"
         : `step ${found.step.toLocaleString("en")}: ${found.sentence}`;
     here.title = "the step at the handle: keep it, and move the handle on";
-    first.setAttribute("aria-pressed", String(other === page.steps[0] || (other === null && there)));
+    first.setAttribute("aria-pressed", String(other === page.steps[0] || (other === null && pair !== null)));
     mark.setAttribute("aria-pressed", String(found !== null && other === found.step && other !== page.steps[0]));
     here.setAttribute("aria-pressed", String(other !== null && other === page.frame?.step && other !== page.steps[0]));
     none.hidden = other === null;
@@ -189,7 +242,10 @@ function steps(page) {
   return { element, update };
 }
 
-/** {step, sentence}: the last frame before the mark that is nearest to the handle; null where none is. */
+/**
+ * {step, sentence}: the last frame before the mark that is nearest to the handle; null where none is.
+ * @param {Page} page
+ */
 function beforeMark({ marks, frame, steps }) {
   if (!marks.length || !frame) return null;
   const { step, sentence } = marks.reduce((best, one) =>
@@ -202,12 +258,23 @@ function beforeMark({ marks, frame, steps }) {
 // --- the candidates of one position with their probabilities, and the loss of every position, before and after -------------------
 
 const LISTED = 7; // candidates
+/** @type {Row} */
 const BLANK = { name: "", blank: true, bars: [0, 0], texts: ["", "", ""] }; // keeps the room of one
 
-/** {element, update(before, after, kind, position, attention)}: two frames of the same example. */
+/**
+ * {element, update(before, after, kind, position, attention)}: two frames of the same example.
+ * @param {Page} page
+ */
 function candidates(page) {
   const { element, title, list } = panel(["", "", "before", "after", "change"]);
   const show = rows(list, "div");
+  /**
+   * @param {Frame} before
+   * @param {Frame} after
+   * @param {Kind} kind
+   * @param {number} position
+   * @param {Attention} attention
+   */
   const update = (before, after, kind, position, attention) => {
     element.hidden = !count(after) || isNumber(after);
     if (element.hidden) return;
@@ -230,18 +297,36 @@ function candidates(page) {
   return { element, update };
 }
 
-/** [{id, was, is}], each {p, sure}: who is not among the likeliest of a step has at most what the last of those has. */
+/**
+ * [{id, was, is}], each {p, sure}: who is not among the likeliest of a step has at most what the last of those has.
+ * @param {Frame} before
+ * @param {Frame} after
+ * @param {Kind} kind
+ * @param {number} position
+ */
 function paired(before, after, kind, position) {
   const of = [before, after].map((frame) => chances(frame, kind, position));
   const ids = [...new Set(of.flatMap(({ known }) => [...known.keys()]))];
-  const p = ({ known, rest }, id) => (known.has(id) ? { p: known.get(id), sure: true } : { p: rest, sure: false });
+  /**
+   * @param {Chances} chances
+   * @param {number} id
+   * @returns {Chance}
+   */
+  const p = ({ known, rest }, id) => ({ p: known.get(id) ?? rest, sure: known.has(id) });
   const all = ids.map((id) => ({ id, was: p(of[0], id), is: p(of[1], id) }));
+  /** @param {{ was: Chance, is: Chance }} pair */
   const size = ({ was, is }) => Math.max(was.sure ? was.p : 0, is.sure ? is.p : 0);
   return all.sort((a, b) => size(b) - size(a)).slice(0, LISTED);
 }
 
+/**
+ * @param {Frame} frame
+ * @param {Kind} kind
+ * @param {number} position
+ * @returns {Chances}
+ */
 function chances(frame, kind, position) {
-  if (kind === "class") return { known: new Map(Array.from(frame.arrays.p.data, (p, id) => [id, p])), rest: 0 };
+  if (kind === "class") return { known: new Map((frame.arrays.p?.data ?? []).entries()), rest: 0 };
   const listed = position < count(frame) ? top(frame, position) : [];
   const known = new Map(listed.map(({ id, p }) => [id, p]));
   const answer = right(frame, position);
@@ -249,15 +334,20 @@ function chances(frame, kind, position) {
   return { known, rest: listed.at(-1)?.p ?? 0 };
 }
 
+/** @param {Chance} chance */
 function said({ p, sure }) {
   return sure ? percent(p) : `≤ ${percent(p)}`;
 }
 
+/** @param {number} change */
 function points(change) {
   return `${change > 0 ? "+" : change < 0 ? "−" : ""}${percent(Math.abs(change)).replace("\u00a0%", "")}`;
 }
 
-/** {element, update(before, after, kind, position)}: in nats, position by position and together. */
+/**
+ * {element, update(before, after, kind, position)}: in nats, position by position and together.
+ * @param {Page} page
+ */
 function losses(page) {
   const { element, title, list } = panel(["", "", "before", "after", "change"]);
   title.textContent = "Loss at each position, nats";
@@ -265,6 +355,12 @@ function losses(page) {
   /** @type {number[]} */
   let places = [];
   const show = rows(list, "button", (i) => places[i] !== undefined && page.go({ position: places[i] }));
+  /**
+   * @param {Frame} before
+   * @param {Frame} after
+   * @param {Kind} kind
+   * @param {number} position
+   */
   const update = (before, after, kind, position) => {
     const pairs = range(0, Math.min(count(before), count(after))).flatMap((row) => {
       const [was, is] = [right(before, row), right(after, row)];
@@ -294,16 +390,24 @@ function losses(page) {
   return { element, update };
 }
 
-/** Three places, or a power of ten where they would say nothing. */
+/**
+ * Three places, or a power of ten where they would say nothing.
+ * @param {number} x
+ */
 function nats(x) {
   const size = Math.abs(x);
   return (size && size < 0.0005 ? x.toExponential(1) : x.toFixed(3)).replaceAll("-", "−");
 }
 
+/** @param {number} x */
 function signed(x) {
   return x > 0 ? `+${nats(x)}` : nats(x);
 }
 
+/**
+ * @param {string[]} headings
+ * @returns {{ element: HTMLElement, title: HTMLElement, list: HTMLElement }}
+ */
 function panel(headings) {
   const element = make("section");
   const title = make("h3");
@@ -317,10 +421,12 @@ function panel(headings) {
 /**
  * A function that shows rows of {name, chosen, strong, total, bars, texts}, in elements that stay.
  * @param {HTMLElement} list
- * @param {string} tag
+ * @param {"div" | "button"} tag
  * @param {(i: number) => unknown} [pick]
+ * @returns {(said: Row[]) => void}
  */
 function rows(list, tag, pick) {
+  /** @type {ReturnType<typeof line>[]} */
   const made = [];
   return (said) => {
     while (made.length < said.length) made.push(line(tag, made.length, pick));
@@ -330,6 +436,11 @@ function rows(list, tag, pick) {
   };
 }
 
+/**
+ * @param {"div" | "button"} tag
+ * @param {number} i
+ * @param {((i: number) => unknown) | undefined} pick
+ */
 function line(tag, i, pick) {
   const element = make(tag, "two-row");
   if (tag === "button") element.type = "button";
@@ -339,6 +450,7 @@ function line(tag, i, pick) {
   const bars = ["before", "after"].map((kind) => tracks.appendChild(make("i", kind)));
   const texts = range(0, 3).map(() => make("span", "number"));
   element.append(name, tracks, ...texts);
+  /** @param {Row} one */
   const show = (one) => {
     if (name.textContent !== one.name) name.textContent = name.title = one.name;
     bars.forEach((bar, side) => {

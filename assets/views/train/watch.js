@@ -9,7 +9,26 @@ import { Chart } from "../core/plotly.js";
 import { axisOfSteps, chartConfig, extent, logged, roundUp, scaleOf } from "./charts.js";
 import { whole } from "./transport.js";
 
-/** `tab` is "gradients", "weights" or "activations". */
+/**
+ * @import { Plot, StepScale } from "./charts.js"
+ * @import { Histogram, WatchLine } from "./run.js"
+ * @import { Page, Part, Tab } from "./train.js"
+ */
+
+/**
+ * @typedef {"weights" | "activations"} HistogramKind
+ * @typedef {{ page: Page, track: HTMLElement, handle: HTMLElement, numbers: HTMLElement, plot: Plot, texts: Map<string, HTMLElement>,
+ *   lines: WatchLine[], parts: string[], width: number, left: number, right: number, height: number, range: number[],
+ *   axis: ReturnType<typeof axisOfSteps>, scale: StepScale }} View of the gradients, where everything stands in it from `left` on in px
+ */
+
+/**
+ * What one of these tabs shows.
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @param {Exclude<Tab, "two">} tab
+ * @returns {Required<Part>}
+ */
 export function mount(root, page, tab) {
   return tab === "gradients" ? gradients(root, page) : histograms(root, page, tab);
 }
@@ -17,40 +36,60 @@ export function mount(root, page, tab) {
 // --- the parts of a model ----------------------------------------------------------------------------------------------------
 
 const PART = /^(?:(encoder|decoder)\.)?blocks\.(\d+)(?:\.(attn|mlp))?$/;
+/** @type {Record<string, string>} */
 const INSIDE = { attn: "attention", mlp: "MLP" };
+/** @type {Record<string, string>} */
 const ROLES = { attn: "attention", mlp: "mlp" };
 
-/** "encoder.blocks.0.attn" -> "encoder block 1 · attention". */
+/**
+ * "encoder.blocks.0.attn" -> "encoder block 1 · attention".
+ * @param {string} part
+ */
 function titleOf(part) {
   const [found, stack, block, inside] = part.match(PART) ?? [];
   if (!found) return part === "embed" ? "embedding" : part;
   return `${stack ? `${stack} ` : ""}block ${Number(block) + 1}${inside ? ` · ${INSIDE[inside]}` : ""}`;
 }
 
-/** The role whose color the part has: what is written into the residual stream has the stream's. */
+/**
+ * The role whose color the part has: what is written into the residual stream has the stream's.
+ * @param {string} part
+ */
 function roleOf(part) {
   if (part === "head") return "probability";
-  return ROLES[part.match(PART)?.[3]] ?? "residual";
+  return ROLES[part.match(PART)?.[3] ?? ""] ?? "residual";
 }
 
-/** Four digits of a number, "–" where there is none. */
+/**
+ * Four digits of a number, "–" where there is none.
+ * @param {number | undefined} value
+ */
 function formatValue(value) {
   return value === undefined ? "–" : number(value).replace(/(\.\d+?)\d$/, "$1");
 }
 
-/** All parts that `lines` have under `name`, from the embedding up to the head. */
+/**
+ * All parts that `lines` have under `name`, from the embedding up to the head.
+ * @param {WatchLine[]} lines
+ * @param {"gradients" | HistogramKind} name
+ */
 function partsOf(lines, name) {
   const found = new Set(lines.flatMap((line) => Object.keys(line[name])));
   return [...found].sort((a, b) => rank(a) - rank(b));
 }
 
+/** @param {string} part */
 function rank(part) {
   const [found, stack, block, inside] = part.match(PART) ?? [];
   if (!found) return part === "embed" ? -1 : 1e9;
   return (stack === "encoder" ? 0 : 1e6) + 4 * Number(block) + (inside === "mlp" ? 1 : 0);
 }
 
-/** The index of the line whose step is nearest to `step`, -1 where there are none; of two as near, the earlier. */
+/**
+ * The index of the line whose step is nearest to `step`, -1 where there are none; of two as near, the earlier.
+ * @param {Pick<WatchLine, "step">[]} lines
+ * @param {number} step
+ */
 export function nearest(lines, step) {
   let [low, high] = [0, lines.length - 1];
   if (high < 0) return -1;
@@ -62,6 +101,10 @@ export function nearest(lines, step) {
   return low > 0 && step - lines[low - 1].step <= lines[low].step - step ? low - 1 : low;
 }
 
+/**
+ * @param {WatchLine} line
+ * @param {number} shown
+ */
 function stepOf({ step }, shown) {
   return `step ${whole(step)}${step === shown ? "" : `, nearest to ${whole(shown)}`}`;
 }
@@ -76,6 +119,7 @@ const NUMBERS = 70; // px of the numbers at the right
 const NAMES = { wide: 140, narrow: 104 };
 const [TOP, BOTTOM, ROW, LEAST, APART, TICKS] = [44, 44, 24, 300, 15, 56]; // px
 const COLORS = 12;
+/** @type {Record<string, number>} */
 const MOVES = {
   ArrowLeft: -1,
   ArrowRight: 1,
@@ -89,7 +133,13 @@ const MOVES = {
 
 let drawnAs = "map"; // remembered while one looks at other tabs
 
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @returns {Required<Part>}
+ */
 function gradients(root, page) {
+  /** @type {HTMLElement} */
   const element = make("div", "watch gradients");
   const head = make("div", "watch-head");
   const at = make("span", "watch-at");
@@ -114,8 +164,26 @@ function gradients(root, page) {
   const none = make("p", "watch-none", NO_GRADIENTS);
   element.append(head, make("p", "watch-about", ABOUT_GRADIENTS), none, track);
   root.append(element);
-  /** @type {Record<string, any>} */
-  const view = { page, track, handle, numbers, plot, texts: new Map() };
+  const axis = axisOfSteps(1, page.state.log);
+  /** @type {View} */
+  const view = {
+    page,
+    track,
+    handle,
+    numbers,
+    plot,
+    texts: new Map(),
+    lines: [],
+    parts: [],
+    width: 0,
+    left: 0,
+    right: 0,
+    height: 0,
+    range: [0.5, 2],
+    axis,
+    scale: scaleOf(axis.range, [0, 0], page.state.log),
+  };
+  /** @param {{ xaxis: { range: number[] } }} layout */
   const drawn = (layout) => {
     view.scale = scaleOf(layout.xaxis.range, [view.left, view.right], page.state.log);
     place(view);
@@ -142,13 +210,18 @@ function gradients(root, page) {
   return { update, mark() {}, destroy: () => (chart.destroy(), element.remove()) };
 }
 
-/** Finds what is drawn and where: `lines`, `parts`, `range` of the norms, `left`, `right`, `height` in px. */
+/**
+ * Finds what is drawn and where: `lines`, `parts`, `range` of the norms, `left`, `right`, `height` in px.
+ * @param {View} view
+ * @param {WatchLine[]} lines
+ * @param {number} width
+ */
 function lay(view, lines, width) {
   const { page } = view;
   const parts = partsOf(lines, "gradients");
   const names = page.narrow ? NAMES.narrow : NAMES.wide;
   const [left, right] = drawnAs === "map" ? [names, width - NUMBERS] : [TICKS, width - NUMBERS - names];
-  const most = extent(lines.at(-1).step, page.status?.steps ?? 0, page.active);
+  const most = extent(lines[lines.length - 1].step, page.status?.steps ?? 0, page.active);
   const norms = lines.flatMap((line) => Object.values(line.gradients)).filter((norm) => norm > 0);
   const ends = norms.length ? [1 / roundUp(1 / Math.min(...norms)), roundUp(Math.max(...norms))] : [0.5, 2];
   const range = ends[1] > ends[0] ? ends : [ends[0] / 2, ends[0] * 2];
@@ -168,7 +241,11 @@ function lay(view, lines, width) {
   });
 }
 
-function layoutOf({ page, width, height, left, right, axis, plot }, yaxis, more = {}) {
+/**
+ * @param {View} view
+ * @param {object} yaxis
+ */
+function layoutOf({ page, width, height, left, right, axis, plot }, yaxis) {
   const margin = { l: left, r: width - right, t: TOP, b: BOTTOM, pad: 0, autoexpand: false };
   const dragmode = plot._fullLayout?.dragmode ?? false;
   return {
@@ -181,13 +258,13 @@ function layoutOf({ page, width, height, left, right, axis, plot }, yaxis, more 
     uirevision: `${page.run} ${page.state.log} ${drawnAs}`,
     xaxis: axis,
     yaxis,
-    ...more,
   };
 }
 
 /**
  * A row for each part; the color grows with the logarithm.
- * @returns {[traces: any[], layout: any]}
+ * @param {View} view
+ * @returns {[traces: object[], layout: object]}
  */
 function heatmap(view) {
   const { page, lines, parts, range, track } = view;
@@ -231,7 +308,8 @@ function heatmap(view) {
 
 /**
  * A line for each part, on a logarithmic axis.
- * @returns {[traces: any[], layout: any]}
+ * @param {View} view
+ * @returns {[traces: object[], layout: object]}
  */
 function normLines(view) {
   const { page, lines, parts, range, plot } = view;
@@ -259,11 +337,16 @@ function normLines(view) {
   return [traces, layoutOf(view, yaxis)];
 }
 
-/** Places for the numbers at the handle: at each row of the map, or with the part's name at the end of its line. */
+/**
+ * Places for the numbers at the handle: at each row of the map, or with the part's name at the end of its line.
+ * @param {View} view
+ */
 function list(view) {
-  const { lines, parts, numbers, range, height, left, right, width } = view;
+  const { lines, parts, numbers, range, height, right, width } = view;
   const room = height - TOP - BOTTOM;
-  const ends = (part) => lines.findLast((line) => part in line.gradients).gradients[part];
+  /** @param {string} part */
+  const ends = (part) => lines.findLast((line) => part in line.gradients)?.gradients[part] ?? NaN;
+  /** @param {number} norm */
   const upward = (norm) =>
     TOP + room * (1 - Math.max(0, Math.log(Math.max(norm, range[0]) / range[0]) / Math.log(range[1] / range[0])));
   const map = drawnAs === "map";
@@ -277,7 +360,6 @@ function list(view) {
     one.top = above = map ? one.top : Math.max(one.top, above + APART);
   Object.assign(numbers.style, { left: `${right + 6}px`, width: `${width - right - 6}px` });
   Object.assign(view.handle.style, { top: `${TOP - 3}px`, height: `${room + 6}px` });
-  view.ends = [left, right];
   view.texts = new Map();
   const rows = places
     .sort((a, b) => a.i - b.i)
@@ -294,12 +376,16 @@ function list(view) {
   numbers.replaceChildren(...rows);
 }
 
-/** @param {Record<string, any>} view */
+/** @param {View} view */
 function place({ page, handle, left, right, scale }) {
   handle.style.transform = `translateX(${Math.max(left, Math.min(right, scale.to(page.shown)))}px)`;
 }
 
-/** The numbers at the handle. */
+/**
+ * The numbers at the handle.
+ * @param {View} view
+ * @param {HTMLElement} at
+ */
 function tell(view, at) {
   const { page, lines, parts, track, texts } = view;
   const line = lines[nearest(lines, page.shown)];
@@ -310,15 +396,21 @@ function tell(view, at) {
   }
   at.textContent = stepOf(line, page.shown);
   const valuetext = `step ${line.step}: ${parts.map((part) => `${titleOf(part)} ${formatValue(line.gradients[part])}`).join(", ")}`;
-  const values = { valuemin: lines[0].step, valuemax: lines.at(-1).step, valuenow: line.step, valuetext };
+  const values = { valuemin: lines[0].step, valuemax: lines[lines.length - 1].step, valuenow: line.step, valuetext };
   for (const [name, value] of Object.entries(values))
-    if (track.getAttribute(`aria-${name}`) !== String(value)) track.setAttribute(`aria-${name}`, value);
+    if (track.getAttribute(`aria-${name}`) !== String(value)) track.setAttribute(`aria-${name}`, String(value));
 }
 
+/**
+ * @param {View} view
+ * @param {() => void} update
+ */
 function listen(view, update) {
   const { track, plot, page } = view;
   track.addEventListener("click", (event) => {
-    if (!view.lines || plot._fullLayout?.dragmode || event.target.closest(".modebar")) return;
+    const { target } = event;
+    if (!view.lines.length || plot._fullLayout?.dragmode) return;
+    if (target instanceof Element && target.closest(".modebar")) return;
     const px = inside(event, track).x;
     page.go({
       step: view.lines[nearest(view.lines, view.scale.from(Math.max(view.left, Math.min(view.right, px))))].step,
@@ -326,7 +418,7 @@ function listen(view, update) {
   });
   track.addEventListener("keydown", (event) => {
     const by = MOVES[event.key];
-    if (!by || !view.lines || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!by || !view.lines.length || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
     const to = nearest(view.lines, page.shown) + (event.shiftKey ? 10 * by : by);
@@ -338,6 +430,7 @@ function listen(view, update) {
 // --- weights and activations: the hill of the step that is looked at, in front of some steps before it ----------------------------
 
 const BEFORE = 6; // lines of earlier steps, at most
+/** @type {Record<HistogramKind, string>} */
 const ABOUT = {
   weights:
     "All parameters of a part: how many have which value. The filled hill is the step that is looked at, the lines behind it are steps " +
@@ -346,10 +439,12 @@ const ABOUT = {
     "The residual stream after each block on the probe, all positions and dimensions. The filled hill is the step that is looked at, the " +
     "lines behind it are steps before it; each is as high as its own peak.",
 };
+/** @type {[key: "certain" | "quiet", name: string, definition: string][]} */
 const SHARES = [
   ["certain", "certain", "the share of the rows of attention that had a choice and give one key more than 99 %"],
   ["quiet", "quiet", "the share of the MLP’s neurons that nowhere on the probe come to 1 % of the layer’s strongest"],
 ];
+/** @type {Record<HistogramKind, string>} */
 const NONE = {
   weights: "No weights have been measured yet: the first come with the first snapshot.",
   activations: "No activations have been measured yet: they come with the first snapshot, where the probe can be read.",
@@ -358,8 +453,14 @@ const [HILL, BETWEEN] = [74, 11]; // px: the highest peak, and between two lines
 const HEIGHT = HILL + BEFORE * BETWEEN;
 const NEEDLE = 1 / 120; // of the axis: how wide a single value is drawn
 
-/** `what` is "weights" or "activations". */
+/**
+ * @param {HTMLElement} root
+ * @param {Page} page
+ * @param {HistogramKind} what
+ * @returns {Required<Part>}
+ */
 function histograms(root, page, what) {
+  /** @type {HTMLElement} */
   const element = make("div", "watch histograms");
   const head = make("div", "watch-head");
   const at = make("span", "watch-at");
@@ -374,13 +475,15 @@ function histograms(root, page, what) {
     grid,
   );
   root.append(element);
-  const panels = new Map(); // part -> panel
+  /** @type {Map<string, ReturnType<typeof panelOf>>} by its part */
+  const panels = new Map();
   let [known, shown] = ["", ""];
+  /** @type {WatchLine[]} */
   let lines = [];
   const sight = new IntersectionObserver(
     (entries) => {
       for (const { target, isIntersecting } of entries)
-        panels.get(/** @type {HTMLElement} */ (target).dataset.part)?.see(isIntersecting);
+        panels.get(/** @type {HTMLElement} */ (target).dataset.part ?? "")?.see(isIntersecting);
     },
     { rootMargin: "200px" },
   );
@@ -389,14 +492,15 @@ function histograms(root, page, what) {
     lines = page.watch.filter((line) => Object.keys(line[what]).length);
     const parts = partsOf(lines, what);
     for (const [part, panel] of panels) if (!parts.includes(part)) (panel.destroy(), panels.delete(part));
-    for (const part of parts) {
-      if (!panels.has(part)) {
-        panels.set(part, panelOf(page, part, what));
-        sight.observe(panels.get(part).element);
+    const elements = parts.map((part) => {
+      let panel = panels.get(part);
+      if (!panel) {
+        panels.set(part, (panel = panelOf(page, part, what)));
+        sight.observe(panel.element);
       }
-      panels.get(part).bound(lines);
-    }
-    const elements = parts.map((part) => panels.get(part).element);
+      panel.bound(lines);
+      return panel.element;
+    });
     if (elements.some((one, i) => grid.children[i] !== one)) grid.replaceChildren(...elements);
   };
   const update = () => {
@@ -424,15 +528,24 @@ function histograms(root, page, what) {
   return { update, mark() {}, destroy };
 }
 
-/** Indices before `index`, evenly apart: they stay as they are while lines come, until there are too many. */
+/**
+ * Indices before `index`, evenly apart: they stay as they are while lines come, until there are too many.
+ * @param {number} index
+ */
 function indicesBefore(index) {
   let apart = 1;
   while (index / apart > BEFORE) apart *= 2;
   return Array.from({ length: Math.ceil(index / apart) }, (_, i) => i * apart);
 }
 
-/** One part: its title, its hill, and its numbers. What is out of sight is drawn when it comes into sight. */
+/**
+ * One part: its title, its hill, and its numbers. What is out of sight is drawn when it comes into sight.
+ * @param {Page} page
+ * @param {string} part
+ * @param {HistogramKind} what
+ */
 function panelOf(page, part, what) {
+  /** @type {HTMLElement} */
   const element = make("section", "ridge");
   element.dataset.part = part;
   element.setAttribute("role", "group");
@@ -444,6 +557,7 @@ function panelOf(page, part, what) {
     entryOf(numbers, name, name === "std" ? "standard deviation, from the counts of the bins" : ""),
   );
   const shares = make("dl", "ridge-shares");
+  /** @type {[key: "certain" | "quiet", value: HTMLElement][]} */
   const told =
     what === "activations" ? SHARES.map(([key, name, definition]) => [key, entryOf(shares, name, definition)]) : [];
   element.append(make("h4", "", titleOf(part)), plot, numbers, shares);
@@ -455,11 +569,17 @@ function panelOf(page, part, what) {
   /** @type {(() => void) | null} */
   let waiting = null;
 
+  /** @param {WatchLine[]} lines */
   const bound = (lines) => {
     const known = lines.map((line) => line[what][part]).filter(Boolean);
     ends = outward(Math.min(...known.map(([low]) => low)), Math.max(...known.map(([, high]) => high)));
   };
+  /**
+   * @param {WatchLine} line
+   * @param {WatchLine[]} before
+   */
   const show = (line, before) => {
+    /** @type {Histogram | undefined} */
     const found = line[what][part];
     const said = found ? [found[0], spread(found), found[1]].map(formatValue) : ["–", "–", "–"];
     said.forEach((text, i) => (values[i].textContent = text));
@@ -469,7 +589,7 @@ function panelOf(page, part, what) {
     );
     for (const [key, value] of told) {
       const share = line[key][part];
-      value.parentElement.hidden = share === undefined;
+      if (value.parentElement) value.parentElement.hidden = share === undefined;
       if (share !== undefined) value.textContent = percent(share);
     }
     waiting = () =>
@@ -483,6 +603,7 @@ function panelOf(page, part, what) {
     waiting?.();
     waiting = null;
   };
+  /** @param {boolean} inSight */
   const see = (inSight) => {
     seen = inSight;
     if (seen) draw();
@@ -490,6 +611,12 @@ function panelOf(page, part, what) {
   return { element, bound, show, see, destroy: () => (chart.destroy(), element.remove()) };
 }
 
+/**
+ * @param {HTMLElement} list
+ * @param {string} name
+ * @param {string} title
+ * @returns {HTMLElement}
+ */
 function entryOf(list, name, title) {
   const entry = list.appendChild(make("div"));
   if (title) entry.title = title;
@@ -505,16 +632,25 @@ function definitions() {
   return list;
 }
 
+/** @param {string} part */
 function ridgeConfig(part) {
   return { ...chartConfig(`loupe-${part}`), modeBarButtons: [["zoom2d", "resetScale2d"], ["toImage"]] };
 }
 
 /**
  * Histograms [low, high, counts] of one part; `before` are those of earlier steps, the earliest farthest up.
- * @returns {[traces: any[], layout: any]}
+ * @param {Page} page
+ * @param {HTMLElement} plot
+ * @param {string} role
+ * @param {HistogramKind} what
+ * @param {number[]} ends
+ * @param {Histogram | undefined} found
+ * @param {Histogram[]} before
+ * @returns {[traces: object[], layout: object]}
  */
 function ridge(page, plot, role, what, ends, found, before) {
   const ground = colour(plot, "ground");
+  /** @param {number} share */
   const hue = (share) => mixed(colour(plot, role), ground, share);
   const past = before.map((one, i) => {
     const base = (before.length - i) * BETWEEN;
@@ -523,7 +659,7 @@ function ridge(page, plot, role, what, ends, found, before) {
     return {
       type: "scatter",
       mode: "lines",
-      x: [x[0], ...x, x.at(-1)],
+      x: [x[0], ...x, x[x.length - 1]],
       y: [base, ...y.map((top) => base + top), base],
       fill: "toself",
       fillcolor: ground,
@@ -569,7 +705,11 @@ function ridge(page, plot, role, what, ends, found, before) {
   return [[...past, ...hill], layout];
 }
 
-/** The density over the axis, as high as HILL at its peak. */
+/**
+ * The density over the axis, as high as HILL at its peak.
+ * @param {Histogram} histogram
+ * @param {number[]} ends
+ */
 function outline([low, high, counts], ends) {
   const most = Math.max(...counts, 1);
   const wide = (high - low) / counts.length;
@@ -580,7 +720,10 @@ function outline([low, high, counts], ends) {
   return { x: counts.map((_, i) => low + (i + 0.5) * wide), y: counts.map((count) => (count / most) * HILL) };
 }
 
-/** [low, high, count, all] of each bin. */
+/**
+ * [low, high, count, all] of each bin.
+ * @param {Histogram} histogram
+ */
 function binsOf([low, high, counts]) {
   const total = counts.reduce((sum, count) => sum + count, 0);
   const wide = (high - low) / counts.length;
@@ -588,14 +731,21 @@ function binsOf([low, high, counts]) {
   return counts.map((count, i) => [formatValue(low + i * wide), formatValue(low + (i + 1) * wide), count, total]);
 }
 
-/** Ends that are multiples of a round number, about an eighth of what lies between. */
+/**
+ * Ends that are multiples of a round number, about an eighth of what lies between.
+ * @param {number} low
+ * @param {number} high
+ */
 function outward(low, high) {
   const apart = roundUp(Math.max((high - low) / 8, Math.abs(high) * 1e-3, 1e-12));
   const ends = [Math.floor(low / apart + 1e-9) * apart, Math.ceil(high / apart - 1e-9) * apart];
   return ends[1] > ends[0] ? ends : [ends[0] - apart, ends[0] + apart];
 }
 
-/** The standard deviation, as if all of a bin lay in its middle; less what that itself adds (Sheppard). */
+/**
+ * The standard deviation, as if all of a bin lay in its middle; less what that itself adds (Sheppard).
+ * @param {Histogram} histogram
+ */
 export function spread([low, high, counts]) {
   const wide = (high - low) / counts.length;
   const total = counts.reduce((sum, count) => sum + count, 0);
@@ -605,7 +755,12 @@ export function spread([low, high, counts]) {
   return wide * Math.sqrt(Math.max(0, square - 1 / 12));
 }
 
-/** `share` of one #rrggbb in another. */
+/**
+ * `share` of one #rrggbb in another.
+ * @param {string} one
+ * @param {string} other
+ * @param {number} share
+ */
 function mixed(one, other, share) {
   const channels = [1, 3, 5].map((i) =>
     Math.round(share * parseInt(one.slice(i, i + 2), 16) + (1 - share) * parseInt(other.slice(i, i + 2), 16)),
