@@ -119,3 +119,9 @@ def test_32_tokens_of_the_first_model_take_less_than_5_megabytes(view: str) -> N
         payload = attention(trace, stacks, name="stories", scores={}, table=[], notes=notes)
     assert len(reading.read) == 32
     assert len(self_contained(view, payload, title="t").encode()) < 5_000_000
+
+
+def test_a_module_of_which_only_a_type_is_needed_is_left_out() -> None:
+    text = (MODULES / "attention" / "source.js").read_text()
+    assert 'import("../share/shown.js")' in text and "share/shown" not in modules("attention")
+    assert not any("@param" in source or "@type" in source for source in modules("attention").values())

@@ -19,6 +19,7 @@ from views.core.bundle import LAZY, MODULES, PLOTLY, STATIC, module_path, resolv
 from views.core.theme import css_variables, tokens
 
 PREFIX = "loupe/"
+COMMENT = re.compile(r"/\*\*[\s\S]*?\*/|^\s*//.*$", re.MULTILINE)
 CHARTS = "core/plotly"  # the module that needs plotly.js
 CHARTED = {"points"}  # questions whose answers it draws in a tab, which a file without them leaves out
 MOST_ANSWERS = 1000  # of what a view asks, in one file
@@ -94,14 +95,14 @@ def self_contained(
 
 def modules(view: str, lazy: bool = True) -> dict[str, str]:
     """The view's module and all that it imports, with `lazy` also later: path -> source with its imports as the map
-    names them."""
+    names them, without comments, whose imports are types."""
     found: dict[str, str] = {}
     waiting = ["share/standalone", module_path(view)]
     while waiting:
         name = waiting.pop()
         if name in found:
             continue
-        source = (MODULES / f"{name}.js").read_text(encoding="utf-8")
+        source = COMMENT.sub("", (MODULES / f"{name}.js").read_text(encoding="utf-8"))
         found[name] = rename_imports(source, name)
         waiting += imported_modules(source, name, lazy)
     return dict(sorted(found.items()))
