@@ -19,7 +19,14 @@ from views.core.run_context import HeadOfRun, Run
 HEAD = ("side", "focus", "layer", "head")
 NONE = -1  # no candidate
 MOST_OPTIONS = 50  # in a list to choose from; of a larger vocabulary the likeliest, and what is typed
-TITLES = {"row": "position", "pos": "query", "side": "stack", "focus": "attention", "layer": "block"}
+TITLES = {
+    "row": "position",
+    "pos": "query",
+    "side": "stack",
+    "focus": "attention",
+    "layer": "block",
+    "swapped": "swapped token",
+}
 ATTENTIONS = {"attn": "self-attention", "cross_attn": "cross-attention"}
 PLACES = ("row", "candidate", "layer", "head", "neuron", "pos", "key")
 LINKED = (*(Number(name, 0, 0, 2**31 - 1) for name in PLACES), Number("against", -1, -1, 2**31 - 1))
@@ -79,7 +86,7 @@ def choose_place(here: Here, name: str, axis: str, run: Run, places: Sequence[An
     def keep() -> None:
         here.state.choose(name, st.session_state[key])
 
-    title = escape_markdown(TITLES.get(axis, axis))
+    title = escape_markdown(TITLES.get(name, TITLES.get(axis, axis)))
     return st.selectbox(title, places, key=key, width=220, on_change=keep, format_func=place_name)
 
 
@@ -88,7 +95,8 @@ def choose_candidate(here: Here, name: str, run: Run, chosen: Mapping[str, Any],
     that is `optional` is none at first."""
     count = len(run.choices("vocab", {}))
     ids = run.likeliest(chosen.get("row", 0), min(count, MOST_OPTIONS))
-    here.adjust(name, high=count - 1, default=NONE if optional else ids[0])
+    usual = run.first_candidate(name, chosen.get("row", 0))
+    here.adjust(name, high=count - 1, default=NONE if usual is None else usual)
     first: int = here.begin(name)
     options = [*([NONE] if optional else []), *([] if first in (NONE, *ids) else [first]), *ids]
     named = [id for id in options if id != NONE]
@@ -108,8 +116,9 @@ def choose_candidate(here: Here, name: str, run: Run, chosen: Mapping[str, Any],
         return None
     id = known_candidate(run, said)
     if id is None:
-        st.caption(f"This model cannot choose “{escape_markdown(str(said))}”. Using the most likely candidate.")
-        return None if optional else ids[0]
+        instead = "nothing" if usual is None else f"“{run.name_candidates([usual])[0]}”"
+        st.caption(f"This model cannot choose “{escape_markdown(str(said))}”. Using {escape_markdown(instead)}.")
+        return usual
     if (drawn := run.name_candidates([id])[0]) != names.get(said, said):
         st.caption(f"Using its first token, “{escape_markdown(drawn)}”.")
     return id

@@ -190,6 +190,10 @@ class Run(ABC):
         logits = logits.mT if self.answers else logits
         return (logits if logits.dim() == 1 else logits[row]).topk(count).indices.tolist()
 
+    def first_candidate(self, name: str, row: int) -> int | None:
+        """The one that a control for a candidate stands at first; None: at none."""
+        return self.likeliest(row, 1)[0] if name == "candidate" else None
+
     def name_candidates(self, ids: Sequence[int]) -> list[str]:
         """Names of some of what the head chooses among: tokens, classes, colours or positions."""
         if self.answers:

@@ -37,19 +37,22 @@ def signed_cells(
     y: tuple[str, str, Sequence[str]],
     told: Sequence[alt.Tooltip],
     role: str = "attention",
-    sum_of: str = "logit",
+    does: str = "adds to the logit",
 ) -> AltairChart:
-    """Heat map of `value`, signed around 0, each cell with its number; an axis is (column, title, order)."""
+    """Heat map of `value`, signed around 0, each cell with its number, or with what is `written`; an axis is (column,
+    title, order)."""
     most = max(float(table["value"].abs().max()), 1e-9) if len(table) else 1.0
-    shown = table.assign(written=table["value"].map(write_decimals), dark=table["value"].abs() > READABLE * most)
+    shown = table.assign(dark=table["value"].abs() > READABLE * most)
+    if "written" not in shown:
+        shown["written"] = shown["value"].map(write_decimals)
     scale = alt.Scale(range=diverging_scale(shade, role), domain=[-most, most])
     across = alt.X(f"{x[0]}:N", title=x[1], sort=list(x[2]), axis=alt.Axis(labelAngle=-40, labelLimit=120, ticks=False))
     down = alt.Y(f"{y[0]}:N", title=y[1], sort=list(y[2]), axis=alt.Axis(labelLimit=BESIDE, ticks=False))
     base = alt.Chart(shown, height=alt.Step(ROW)).encode(
-        x=across, y=down, tooltip=[*told, alt.Tooltip("value", format=".4f", title="adds")]
+        x=across, y=down, tooltip=[*told, alt.Tooltip("value", format=".4f", title=does.partition(" to ")[0])]
     )
     ink = alt.condition(alt.datum.dark, alt.value(colors(shade)["ground"]), alt.value(colors(shade)["ink"]))
-    cells = base.mark_rect().encode(color=alt.Color("value:Q", title=f"adds to the {sum_of}", scale=scale))
+    cells = base.mark_rect().encode(color=alt.Color("value:Q", title=does, scale=scale))
     letters = base.mark_text(fontSize=11).encode(text="written:N", color=ink)
     return at_least(cells + letters, COLUMN * len(x[2]) + BESIDE)
 
@@ -93,7 +96,7 @@ def draw_split(table: pd.DataFrame, shade: Shade) -> AltairChart:
     queries, keys = (list(dict.fromkeys(table[name])) for name in ("query", "key"))
     told = [alt.Tooltip("query", title="query from"), alt.Tooltip("key", title="key from")]
     across, down = ("key", "key written by", keys), ("query", "query written by", queries)
-    return signed_cells(table, shade, across, down, told, sum_of="score")
+    return signed_cells(table, shade, across, down, told, does="adds to the score")
 
 
 def draw_composition(table: pd.DataFrame, shade: Shade) -> AltairChart:

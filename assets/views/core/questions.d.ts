@@ -19,6 +19,7 @@ export interface Queries {
   delete: { run: string };
   depth: { row: number; candidate: number; lens?: "logit" | "tuned" | "Jacobian" | "published" };
   difference: { attention: string; heads: [[number, number], [number, number]]; rows: [number, number]; columns: [number, number]; cells?: number };
+  edges: { row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; slopes?: "1" | "5" };
   edit_continuation: {};
   edit_ground: { side: string; focus: string; layer: number; head: number; without?: number | null; rows?: [number, number] | null };
   edit_heads: { attention: string; layer: number };
@@ -29,6 +30,7 @@ export interface Queries {
   export_html: { state: string; asked: Array<unknown>; of?: object | null; row?: number | null };
   export_link: {};
   export_python: { of: object; row?: number; col?: number };
+  first_order: { side: string; row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
   flow: { side: string; pos: number; focus?: string };
   flows: { side: string; focus?: string };
   fork: { run: string; step: number };
@@ -43,8 +45,12 @@ export interface Queries {
   moved: { side: string; layer: number; head: number; focus?: string };
   order: { run: string; order: "play" | "pause" | "steps" | "stop" | "rate" | "reset"; steps?: number; lr?: number | null };
   ov: { layer: number; head: number; side: string; focus?: string };
+  pair: { side: string; row: number; candidate: number; layer: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; part?: "stream" | "attention" | "MLP"; value?: "z" | "q" | "k" | "v" | "pattern" };
   parts: { row: number; candidate: number; against?: number | null };
-  paths: { wanted: object; steps?: number | null };
+  patched_block: { side: string; row: number; candidate: number; layer: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
+  patched_heads: { side: string; row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
+  patched_places: { side: string; row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; part?: "stream" | "attention" | "MLP" };
+  paths: { wanted: object; steps?: number | null } | { row: number; candidate: number; layer: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; reads?: "q" | "k" | "v" };
   pattern: { layer: number; head: number; kind?: "full" | "window" | "blocks" | "nearest" | "quantized" };
   patterns: { side: string; focus?: string };
   points: { layer: number; head: number; side: string; focus?: string; how?: "pca" | "tsne" };
@@ -100,6 +106,7 @@ export interface Answers {
   delete: { arrays: Record<string, NamedArray>; [entry: string]: any };
   depth: { arrays: { probability: NamedArray; rank: NamedArray }; [entry: string]: any };
   difference: { arrays: { weight: NamedArray; at: NamedArray }; [entry: string]: any };
+  edges: { arrays: { values: NamedArray }; [entry: string]: any };
   edit_continuation: { arrays: Record<string, NamedArray>; [entry: string]: any };
   edit_ground: { arrays: Record<string, NamedArray>; [entry: string]: any };
   edit_heads: { arrays: Record<string, NamedArray>; [entry: string]: any };
@@ -110,6 +117,7 @@ export interface Answers {
   export_html: { arrays: { file: NamedArray }; [entry: string]: any };
   export_link: { arrays: Record<string, NamedArray>; [entry: string]: any };
   export_python: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  first_order: { arrays: { estimate: NamedArray }; [entry: string]: any };
   flow: { arrays: { flow: NamedArray }; [entry: string]: any };
   flows: { arrays: { flow: NamedArray }; [entry: string]: any };
   fork: { arrays: Record<string, NamedArray>; [entry: string]: any };
@@ -124,8 +132,12 @@ export interface Answers {
   moved: { arrays: { moved: NamedArray }; [entry: string]: any };
   order: { arrays: Record<string, NamedArray>; [entry: string]: any };
   ov: { arrays: { ids: NamedArray; top: NamedArray; logits: NamedArray }; [entry: string]: any };
+  pair: { arrays: Record<string, NamedArray>; [entry: string]: any };
   parts: { arrays: Record<string, NamedArray>; [entry: string]: any };
-  paths: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  patched_block: { arrays: { effect: NamedArray }; [entry: string]: any };
+  patched_heads: { arrays: { effect: NamedArray }; [entry: string]: any };
+  patched_places: { arrays: { effect: NamedArray }; [entry: string]: any };
+  paths: { arrays: { values: NamedArray }; [entry: string]: any };
   pattern: { arrays: { values: NamedArray }; [entry: string]: any };
   patterns: { arrays: { pattern: NamedArray }; [entry: string]: any };
   points: { arrays: { queries: NamedArray; keys: NamedArray }; [entry: string]: any };

@@ -17,6 +17,8 @@ from torch.nn.functional import gelu
 
 from engine import load, run
 from engine.analysis.attribution import attribute
+from engine.analysis.interventions.edges import Node
+from engine.analysis.interventions.sweep import Sweep
 from engine.analysis.logit_lens import lens_logits
 from engine.analysis.weights.composition import compose
 from engine.analysis.writers import Writer
@@ -241,3 +243,51 @@ def test_composition_scores(name: str, tmp_path: Path, wrap: Any) -> None:
             for head in range(model.config.attention.heads):
                 ours = getattr(compose(model, layer, head), kind.lower())
                 near(ours, scores[:layer, :, layer, head], 1e-5)
+
+
+@pytest.mark.parametrize("name", ["GPT-2", "Llama", "stories"])
+def test_activation_attribution_and_path_patching(name: str, tmp_path: Path, wrap: Any) -> None:
+    from transformer_lens import patching
+
+    model, theirs, clean = pair(name, tmp_path, wrap)
+    ids = clean.ids.clone()
+    ids[0, 2] = (ids[0, 2] + 5) % model.config.vocab_size
+    other = run(model, ids)
+    id, against = clean["logits"][0, -1].topk(2).indices.tolist()
+    sweep = Sweep(model, clean, other, "logit", -1, id, against)
+
+    def metric(logits: Tensor) -> Tensor:
+        return logits[0, -1, id] - logits[0, -1, against]
+
+    _, cache = theirs.run_with_cache(clean.ids)
+    _, corrupted = theirs.run_with_cache(ids)
+    given = theirs, ids, cache, metric
+    for site, call in (("stream", "resid_pre"), ("attention", "attn_out"), ("MLP", "mlp_out")):
+        found = getattr(patching, f"get_act_patch_{call}")(*given)
+        near(sweep.patch(site, ("pos",)).measured, found)
+    for site, call in (("z", "out"), ("q", "q"), ("v", "v"), ("pattern", "pattern")):
+        if site == "v" and model.config.attention.kv_heads != model.config.attention.heads:
+            continue  # theirs counts heads there, not those of the keys
+        near(
+            sweep.patch(site, ("head",)).measured, getattr(patching, f"get_act_patch_attn_head_{call}_all_pos")(*given)
+        )
+    found = patching.get_act_patch_attn_head_out_by_pos(*given)  # layer pos head
+    near(sweep.patch("z", ("head", "pos")).measured, found.transpose(1, 2))
+
+    with torch.enable_grad():
+        slopes = {}
+        hooks = [(f"blocks.{layer}.attn.hook_z", lambda z, hook: slopes.update({hook.name: z.requires_grad_()}) or z)
+                 for layer in range(model.config.layers)]  # fmt: skip
+        measured = metric(theirs.run_with_hooks(ids, fwd_hooks=hooks))
+        each = torch.autograd.grad(measured, list(slopes.values()))
+    change = [(cache[one] - corrupted[one]).reshape(grad.shape) for one, grad in zip(slopes, each, strict=True)]
+    by_head = [(one * grad).unflatten(-1, (-1, model.config.d_head)) if one.dim() == 3 else one * grad
+               for one, grad in zip(change, each, strict=True)]  # fmt: skip
+    near(sweep.estimate("z", ("head",)) * sweep.span, torch.stack([one.sum((0, 1, 3)) for one in by_head]))
+
+    last = model.config.layers - 1
+    parts = ("q",) if model.config.attention.kv_heads != model.config.attention.heads else ("q", "k", "v")
+    for part in parts:
+        found = patching.get_act_patch_direct_path(theirs, ids, cache, corrupted, metric, 0, 1, part, verbose=False)
+        ours = sweep.patch_paths(Node(part, last, 0))  # type: ignore[arg-type]
+        near(ours.values[ours.writers.index(Node("head", 0, 1))] * sweep.span + sweep.nothing, found[last])

@@ -1,0 +1,117 @@
+"""Two runs of which one takes values from the other: which positions stand for one another, and which texts suit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import torch
+from torch import Tensor
+
+from engine.analysis.alignment import by_pieces
+from engine.analysis.interventions.gradient import differentiate
+from engine.analysis.interventions.metric import Metric
+from engine.analysis.interventions.patching import Constant, FromRun
+from engine.analysis.interventions.sites import SITES
+from engine.checkpoints import Checkpoint
+from engine.inputs.samples import samples
+from engine.model.hooks import HookPoint
+from engine.model.transformer import Transformer
+from engine.runtime.lru_cache import LruCache
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
+from engine.tokenizers import Tokenizer
+
+TEXTS, LENGTH = 16, 64  # texts of a mean, tokens of each at most
+
+
+def take_from(base: Trace, source: Trace) -> FromRun:
+    """Values of `source` for the positions of `base`, texts of unequal length by a longest common subsequence of their
+    tokens, as `by_pieces` aligns them. Raises ValueError for two runs of the same, and for pictures of two sizes."""
+    if base.hooks is not source.hooks:
+        raise ValueError("both runs must be of one model; run the other text on the same.")
+    partners = dict[str, Tensor]()
+    for side, (own, theirs) in read_by_stack(base, source).items():
+        if own.is_floating_point():
+            if own.shape != theirs.shape:
+                raise ValueError("both pictures must be of one size; choose another one.")
+            return FromRun(source)
+        found = torch.full((own.shape[-1],), -1)
+        aligned = by_pieces(list(map(str, own[0].tolist())), list(map(str, theirs[0].tolist())))
+        for first, second in zip(aligned.first, aligned.second, strict=True):
+            found[first[0]] = second[0]
+        partners[side] = found
+    return FromRun(source, partners)
+
+
+def read_by_stack(base: Trace, source: Trace) -> dict[str, tuple[Tensor, Tensor]]:
+    """What each stack read in both runs."""
+    if base.target is None or source.target is None:
+        return {"": (base.ids, source.ids)}
+    return {"encoder": (base.ids, source.ids), "decoder": (base.target, source.target)}
+
+
+def partner_row(base: Trace, source: Trace, row: int, rows: int) -> int:
+    """The row of `source`'s logits that stands for one of `base`'s, of which there are `rows`: the last for the last.
+    Raises ValueError where there is none."""
+    own, theirs = list(read_by_stack(base, source).values())[-1]
+    if own.is_floating_point() or rows != own.shape[-1]:
+        return row  # of the whole text, or an answer's start or end
+    if row == rows - 1:
+        return theirs.shape[-1] - 1
+    partners = take_from(base, source).partners
+    partner = -1 if partners is None else int(list(partners.values())[-1][row])
+    if partner < 0:
+        raise ValueError(f"position {row + 1} has none in the other text that stands for it; choose the last one.")
+    return partner
+
+
+def nearest_token(model: Transformer, tokenizer: Tokenizer, id: int) -> int:
+    """The token whose embedding has the largest cosine with that of `id`, none that is special or differs by case and
+    blanks alone. Raises ValueError for a model that reads no tokens."""
+    if model.table is None:
+        raise ValueError("this model reads no tokens, so that none can be swapped; choose another kind of change.")
+    table = model.table.float()
+    likeness = torch.nn.functional.cosine_similarity(table, table[id, None], dim=-1)
+    own, special = tokenizer.decode([id]).strip().lower(), {*tokenizer.special_tokens.values(), id}
+    for other in likeness.argsort(descending=True).tolist():
+        if other < tokenizer.vocab_size and other not in special and tokenizer.decode([other]).strip().lower() != own:
+            return int(other)
+    return id
+
+
+def salient_position(model: Transformer, trace: Trace, row: int, candidate: int, left_out: Collection[int]) -> int:
+    """The position whose embedding counts most for a logit to first order: |gradient · input| of the stream into the
+    first block of the last stack (Shrikumar et al. 2017, section 2). Those `left_out` are passed over."""
+    hook = f"{'encoder.' if model.config.encoder else ''}blocks.0.resid_pre"
+    values, slopes = differentiate(model, trace, [hook], Metric("logit", candidate), row)
+    counts = (values[hook] * slopes[hook])[0].sum(-1).abs()
+    counts[[pos for pos in left_out if pos < len(counts)]] = -1
+    return int(counts.argmax())
+
+
+@torch.no_grad()
+def mean_values(checkpoint: Checkpoint, count: int = TEXTS) -> Constant:
+    """The mean of every patched value over the positions of `count` texts of `samples`."""
+    model = checkpoint.model
+    if (known := _means.find((model, count))) is not None:
+        return known
+    hooks = [name for name, hook in model.hooks.items() if is_patched(hook)]
+    total, positions = dict[str, Tensor](), dict[str, int]()
+    for reading in samples(checkpoint, count, LENGTH):
+        trace = run(model, reading.read, hooks, target=reading.target)
+        for name in hooks:
+            value = trace[name][0]
+            total[name] = total.get(name, 0) + value.float().sum(0)
+            positions[name] = positions.get(name, 0) + len(value)
+    means = Constant({name: total[name] / positions[name] for name in hooks})
+    return _means.keep((model, count), means, sum(one.numel() * 4 for one in total.values()))
+
+
+def is_patched(hook: HookPoint) -> bool:
+    """Tells whether a value at each position by itself belongs to a site."""
+    parts = {part for site in SITES.values() for part in site.parts}
+    within = hook.name.partition("blocks.")[2].partition(".")[2]
+    return within in parts and hook.axes[:2] == ("batch", "pos")
+
+
+_means = LruCache[Constant](2**26)

@@ -1,0 +1,285 @@
+"""Interventions: what a prediction needs. Each place of a run takes the value of another run, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from engine.analysis.interventions.edges import check_edges
+from engine.analysis.interventions.pairs import TEXTS, mean_values, nearest_token, salient_position, take_from
+from engine.analysis.interventions.patching import Constant
+from engine.analysis.interventions.sites import SITES
+from engine.analysis.interventions.sweep import Sweep
+from engine.analysis.logit_lens import check_lens
+from engine.budget import budget
+from engine.edits import ChangeToken, Edit, Patch, Scale, Source
+from engine.edits.experiment import Entry, Experiment
+from engine.edits.sources import RunSourcedEdit
+from engine.plurals import count_words
+from pages.controls.compare.defaults import OTHER, link_edits
+from pages.controls.model_input.model_input import Subject, looked_at, reading
+from pages.controls.places import choose_place
+from pages.controls.run_page import Charts, PageRun, RunPage, state_of
+from pages.controls.share.links import address_now
+from pages.controls.share.measure import measure_steps
+from pages.controls.state.history import READABLE
+from pages.controls.state.page_state import Here
+from pages.controls.state.parameter import Choice, Number, Text, choice
+from pages.controls.state.session import widget_value
+from pages.controls.what_if.experiment import run as run_subject
+from pages.controls.what_if.experiment_link import linkable
+from views.core.codegen import reading_lines
+from views.core.lanes import Lane
+from views.core.markdown import Markdown, escape_markdown
+from views.core.run_context import Run, RunContext
+from views.interventions.charts import CHARTS
+from views.interventions.questions import INTERVENTIONS, OF_BLOCK, OF_HEADS, OF_STREAM, PairContext, find_sweep, pair_of
+from views.what_if.edit_sources import token
+
+MENU = {"title": "Interventions", "address": "interventions", "place": 5, "opens": True}
+
+TOKEN, TEXT, ZERO, MEAN = "token", "text", "zero", "mean"
+AGAINST = Choice(
+    "other", TOKEN, {TOKEN: "another token", TEXT: "another text", ZERO: "zero", MEAN: "the mean"},
+    label="set against", hidden_as="what the run is set against",
+    help="Where values come from: a run of the same text with one token swapped, of another text, 0, or each value’s "
+    "mean over texts of the shipped data.",
+)  # fmt: skip
+SWAPPED = Number("swapped", 0, 0, 2**31 - 1)
+BECOMES = Text("becomes", "", READABLE, label="becomes")
+OTHER_TEXT = Text("other_text", "", READABLE, label="the other text")
+DIRECTION = Choice(
+    "direction", "restore", {"restore": "into the other run", "break": "into this run"},
+    label="values go", help="Into the other run: what of this run restores its prediction there (denoising). Into this "
+    "run: what of the other breaks it (noising).",
+)  # fmt: skip
+METRIC = choice("metric", "logit", ("logit", "probability", "rank", "KL"), label="measured by")
+PART = Choice("part", "stream", {one: SITES[one].title for one in ("stream", "attention", "MLP")}, label="places")
+VALUE = Choice("value", "z", {one: SITES[one].title for one in ("z", "q", "k", "v", "pattern")}, label="of a head")
+READS = Choice("reads", "v", {"q": "query", "k": "key", "v": "value"}, label="read with")
+SLOPES = Choice("slopes", "5", {"1": "at the run itself", "5": "mean of 5 on the way"}, label="slopes")
+QUICK = 1.0  # seconds of measuring that nobody is told of
+SWEEPS = (OF_STREAM, OF_HEADS, OF_BLOCK)
+OWN = (AGAINST, SWAPPED, BECOMES, OTHER_TEXT, DIRECTION, METRIC, PART, VALUE, READS, SLOPES)
+EDGES = ("edges", "paths")  # questions of a model that has edges
+SLOPED = ("first_order", "edges")  # of a metric that has slopes
+
+
+def other_run(here: Here, subject: Subject, run: RunContext) -> PairContext:
+    """The run with what it is set against, by the controls that this draws. Raises ValueError, with a sentence, for
+    what cannot be set against it."""
+    reads = run.checkpoint.tokenizer is not None and not run.trace.pictures
+    left_out = {TOKEN: not reads, TEXT: not reads or "conversation" in subject.fields}
+    known = {one: label for one, label in AGAINST.options.items() if not left_out.get(one)}
+    here.adjust("other", options=known, default=next(iter(known)))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set against"):
+        kind = here.segments("other")
+        if kind == TOKEN:
+            return swap_token(here, subject, run)
+        if kind == TEXT:
+            return read_other(here, subject, run)
+    constant = Constant() if kind == ZERO else mean_values(run.checkpoint)
+    name, module = ("Constant()", "patching") if kind == ZERO else ("mean_values(checkpoint)", "pairs")
+    imports = {f"engine.analysis.interventions.{module}": {name.partition("(")[0]}}
+    return pair(run, constant, run.lanes, kind, [f"other = {name}"], imports)
+
+
+def pair(
+    run: RunContext, other: Any, lanes: Sequence[Lane], named: str, lines: Sequence[str],
+    imports: Mapping[str, set[str]] = {}, edit: Edit | None = None, text: str | None = None,
+) -> PairContext:  # fmt: skip
+    digest = sha256(named.encode()).hexdigest()[:16]
+    return PairContext(
+        **vars(run), other=other, other_lanes=lanes, other_digest=digest, other_lines=lines, imports=imports,
+        swap=edit, other_text=text,
+    )  # fmt: skip
+
+
+def swap_token(here: Here, subject: Subject, run: RunContext) -> PairContext:
+    tokenizer, lane = run.checkpoint.tokenizer, run.lanes[0]
+    assert tokenizer is not None
+    special = {*tokenizer.special_tokens.values()}
+    hidden = [pos for pos, id in enumerate(lane.ids) if id in special]
+    row = run.first_row
+    out = [*hidden, row] if run.model.config.encoder is None and len(lane.ids) > len(hidden) + 1 else hidden
+    best = run.likeliest(row, 1)[0]
+    usual = run.cached("salient", lambda: salient_position(run.model, run.trace, row, best, out))
+    here.set_defaults(swapped=usual)
+    at = choose_place(here, "swapped", "key", run, list(range(len(lane.pieces))), {"side": lane.side})
+    nearest = run.cached(("nearest", lane.ids[at]), lambda: nearest_token(run.model, tokenizer, lane.ids[at]))
+    typed = here.text("becomes", placeholder=tokenizer.decode([nearest]).strip(), width=176)
+    id = int(token({"text": typed}, run.checkpoint)) if typed.strip() else nearest
+    edit = ChangeToken(at, id, stack="encoder" if lane.side else None)
+    made = run_subject(subject, (*run.trace.edits, edit))
+    assert isinstance(made, RunContext)
+    pieces = [*lane.pieces[:at], tokenizer.pieces[id], *lane.pieces[at + 1 :]]
+    lanes = [replace(lane, pieces=pieces), *run.lanes[1:]]
+    edits = f"[{'*edits, ' if run.trace.edits else ''}{edit.to_code({})}]"
+    return pair(run, made.trace, lanes, f"{at} {id}", run_line(run, edits), {"engine.edits": {"ChangeToken"}}, edit)
+
+
+def read_other(here: Here, subject: Subject, run: RunContext) -> PairContext:
+    here.set_defaults(other_text=OTHER.get(run.model_name, {}).get("text", ""))
+    text = here.text("other_text", width="stretch").strip()
+    if not text:
+        raise ValueError("Type the other text: one that differs where it matters, best in as many tokens.")
+    read = reading(run.checkpoint, subject.limit, lambda name: text if name == "text" else subject.said(name))
+    made = run_subject(replace(subject, reading=read), run.trace.edits)
+    assert isinstance(made, RunContext) and run.fields is not None
+    lines = reading_lines(run.checkpoint, replace(run.fields(), text=text))
+    lines += run_line(run, "edits" if run.trace.edits else "")
+    return pair(run, made.trace, made.lanes, text, lines, text=text)
+
+
+def run_line(run: RunContext, edits: str) -> list[str]:
+    """The line that binds `other`; what it reads is bound by those of the run, or by lines before."""
+    assert run.fields is not None
+    reads = reading_lines(run.checkpoint, run.fields())[-1]
+    whole = "reading.read" if reads.startswith("reading") else "read"
+    more = f"{', target=reading.target' if run.trace.target is not None else ''}{f', edits={edits}' if edits else ''}"
+    return [f"other = run(checkpoint.model, {whole}{more})"]
+
+
+def tell_pair(run: PairContext, sweep: Sweep) -> None:
+    """Says what both runs predict, and so what 0 and 1 are."""
+    ids = [one for one in (sweep.candidate, sweep.against) if one is not None]
+    name, *lead = (f"“{escape_markdown(one)}”" for one in run.name_candidates(ids))
+    measured = {
+        "logit": f"lead of {name} over {lead[0]}" if lead else f"logit of {name}",
+        "probability": f"probability of {name}",
+        "rank": f"rank of {name}",
+        "KL": "distance (KL, in nats) from the run that values come from",
+    }
+    what, nothing = Markdown(measured[sweep.metric]), f"{sweep.nothing:.3f}"
+    if isinstance(run.other, Constant):
+        mean = escape_markdown(f"its mean over {count_words(TEXTS, 'text')}")
+        put = "0" if run.other.means is None else mean
+        st.markdown(f"The {what} is **{nothing}**. Below, each place by itself is {put}: by how much that changes.")
+        return
+    own, other = ("the other run", "this run") if sweep.base is run.other else ("this run", "the other run")
+    st.markdown(
+        f"The {what} is **{nothing}** in {own} and **{sweep.everything:.3f}** in {other}. Below, each place of {own} "
+        f"takes, by itself, the value of {other}: 0 is no change, 1 is as in {other}."
+    )
+
+
+def measure(run: PairContext, chosen: Mapping[str, Any]) -> None:
+    """Runs the sweeps of the charts: what takes no longer than QUICK by itself, the rest with its progress."""
+    begun, steps = perf_counter(), [step for one in SWEEPS for step in one.steps(run, chosen)]
+    for step in steps:
+        if perf_counter() - begun > QUICK:
+            measure_steps("interventions", (run.digest, *chosen.items()), steps)
+            break
+        step()
+
+
+def tell_places(run: PairContext, sweep: Sweep, chosen: Mapping[str, Any]) -> None:
+    """Says which place and which head do most and in how many nothing was changed, and leads to a comparison."""
+    for places in (OF_STREAM, OF_HEADS):
+        found, site = places.effects(run, chosen), SITES[places.site_of(chosen)]
+        unchanged = int((found.moved == 0).sum())
+        if unchanged == found.moved.numel():
+            told = f"The {site.title} is the same in both runs everywhere, so that nothing was changed there."
+            st.warning(escape_markdown(told))
+            continue
+        layer, at = divmod(int(found.effect.abs().argmax()), found.effect.shape[1])
+        where = f"block {layer + 1}, head {at + 1}"
+        if places is OF_STREAM:
+            piece = run.changed_pieces(sweep.direction, chosen["side"], [at])[0]
+            where = f"{'in front of ' if site.name == 'stream' else ''}block {layer + 1} at “{piece}”"
+        same = f" In {unchanged:,} of {count_words(found.moved.numel(), 'place')} both hold the same value (=)."
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f"Most of the {escape_markdown(site.title)}: {escape_markdown(where)}, "
+                f"**{float(found.effect[layer, at]):+.2f}**.{same if unchanged else ''}",
+                width="content",
+            )
+            hook = site.hook(run.model, layer, chosen["side"]).name
+            address = compare_address(run, sweep, hook, {"pos" if places is OF_STREAM else "head": at})
+            if address:
+                link = escape_markdown(urlencode(address))
+                st.markdown(f"[Compare with the run in which it is changed](compare?{link})", width="content")
+
+
+def compare_address(run: PairContext, sweep: Sweep, hook: str, at: Mapping[str, int]) -> dict[str, str]:
+    """Address of a comparison of the run that is changed, A, with the same once a place is, B; empty where no address
+    holds it."""
+    edit, fields = patch_edit(run, sweep, hook, at), looked_at()[1]
+    edits = sweep.base.edits
+    if sweep.base is run.other and run.other_text is not None:
+        fields = fields | {"text": run.other_text}
+    if edit is None or len(edits) >= budget.max_edits or widget_value("upload"):
+        return {}
+    both = tuple(Experiment(tuple(map(Entry, some))) for some in (edits, (*edits, edit)))
+    seed = {name: text for name, text in address_now().items() if name == "seed"}
+    return link_edits(run.model_name, fields, both) | seed if linkable(both[1]) else {}
+
+
+def patch_edit(run: PairContext, sweep: Sweep, hook: str, at: Mapping[str, int]) -> Edit | None:
+    """Edit of one place, as What if has it; None for what it has no short form of."""
+    if isinstance(sweep.other, Constant):
+        return Scale(hook, 0.0, at) if sweep.other.means is None else None
+    source, there = sweep.source, dict(at)
+    if source.pictures or any(isinstance(edit, RunSourcedEdit) for edit in source.edits):
+        return None
+    partners = take_from(sweep.base, source).partners or {}
+    own = partners.get(hook.partition(".")[0] if hook.startswith(("encoder.", "decoder.")) else "")
+    if own is not None and "pos" in at:
+        there["pos"] = int(own[at["pos"]])
+    elif own is not None and own.tolist() != list(range(len(own))):
+        return None
+    target = None if source.target is None else source.target[0].tolist()
+    read = Source(source.ids[0].tolist(), target, [edit.to_dict() for edit in source.edits])
+    return Patch(hook, read, at, source_at=None if there == at else there)
+
+
+class Interventions(RunPage):
+    title, registry, charts = "Interventions", INTERVENTIONS, CHARTS
+    state = state_of("interventions", *OWN)
+    linked = ("attention", "what if", *(one.name for one in OWN))
+    about = "pair"
+    refused = ""  # why the run has nothing to be set against
+
+    def extend(self, here: Here, subject: Subject, run: Run) -> Run:
+        assert isinstance(run, RunContext)
+        try:
+            check_lens(run.model.config)
+            return other_run(here, subject, run)
+        except ValueError as error:
+            self.refused = str(error)
+            return run
+
+    def check(self, run: Run) -> None:
+        if not isinstance(run, PairContext):
+            raise ValueError(self.refused)
+
+    def draw_charts(self, shown: PageRun, charts: Charts) -> None:
+        """Draws those that this model and metric have, and says why others are missing."""
+        missing = dict[str, str]()
+        try:
+            check_edges(shown.run.model.config)
+        except ValueError as error:
+            missing |= dict.fromkeys(EDGES, str(error))
+        if shown.here["metric"] == "rank":
+            missing |= dict.fromkeys(SLOPED, "A rank goes by steps and has no slope, so that nothing is estimated.")
+        super().draw_charts(shown, {title: one for title, one in charts.items() if one[0] not in missing})
+        for why in dict.fromkeys(missing.values()):
+            st.caption(escape_markdown(why))
+
+    def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
+        assert isinstance(run, PairContext)
+        sweep = find_sweep(run, pair_of(chosen))
+        for site in (chosen["part"], chosen["value"]):
+            sweep.check_site(site, chosen["side"])
+        tell_pair(run, sweep)
+        measure(run, chosen)
+        tell_places(run, sweep, chosen)
+
+
+Interventions().show()

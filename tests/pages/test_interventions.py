@@ -1,0 +1,78 @@
+"""The page Interventions without a browser: what a run is set against, what is said, and what cannot be shown."""
+
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.edits import ChangeToken, Patch
+from engine.runtime import library
+from pages.controls.what_if.experiment_link import from_link
+
+APP = str(Path(__file__).parents[2] / "app.py")
+TEXT = "Max gave the red ball to Anna. Anna gave the ball to"
+
+
+def opened(**address: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.switch_page("pages/analyse/interventions.py").run()
+    assert not app.exception, app.exception
+    return app
+
+
+def told(app: AppTest) -> str:
+    return "\n".join(one.value for kind in (app.markdown, app.caption, app.warning) for one in kind)
+
+
+def test_a_swapped_token_is_followed_to_the_head_that_copies_it_and_into_compare() -> None:
+    encode = library.checkpoint("stories").tokenizer.encode
+    anna, tom = (str(encode(name, special=False).ids[0]) for name in (" Anna", " Tom"))
+    app = opened(model="stories", text=TEXT, swapped="7", becomes="Tom", candidate=anna, against=tom)
+    says = told(app)
+    assert "The lead of “·Anna” over “·Tom” is **-" in says and "Below, each place of the other run takes, by" in says
+    assert "Most of the residual stream: in front of block 4 at “·Tom”" in says
+    assert "Most of the head output: block 4, head 4, **" in says
+    assert "of 56 places both hold the same value (=)." in says
+    link = next(one.value for one in app.markdown if one.value.startswith("[Compare with the run"))
+    sides = parse_qs(link.partition("?")[2].rstrip(")").replace("\\", ""))
+    made = [[type(entry.edit) for entry in from_link(sides[f"{side}_edits"][0])[0].entries] for side in "ab"]
+    assert made == [[ChangeToken], [ChangeToken, Patch]]
+    app.segmented_control(key="direction").set_value("break").run()
+    assert not app.exception and "each place of this run takes, by itself" in told(app)
+    app.segmented_control(key="other").set_value("zero").run()
+    assert not app.exception and "Below, each place by itself is 0: by how much that changes" in told(app)
+    app.segmented_control(key="other").set_value("mean").run()
+    assert not app.exception and "is its mean over 16 texts" in told(app)
+
+
+def test_another_text_may_be_of_another_length_but_for_patterns() -> None:
+    app = opened(
+        model="stories",
+        text=TEXT,
+        other="another text",
+        other_text="Max gave the big red ball to Tom. Tom gave the ball to",
+    )
+    assert "Most of the residual stream" in told(app) and not app.warning
+    app.segmented_control(key="value").set_value("pattern").run()
+    assert "as many tokens for their pattern" in app.warning[0].value
+    app = opened(model="stories", text=TEXT, other="another text", other_text=TEXT)
+    assert "Both runs read the same" in app.warning[0].value
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [("tales-bert", ""), ("t5-tasks", "and this model has two"), ("digits-vit", ""), ("infill", ""), ("everyday", "")],
+)
+def test_every_kind_of_model_opens_and_says_which_charts_it_lacks(model: str, says: str) -> None:
+    app = opened(model=model)
+    assert "Most of the head output: block" in told(app) and says in told(app) and not app.warning
+
+
+def test_a_token_that_is_none_and_a_rank_are_told_in_a_sentence() -> None:
+    app = opened(model="stories", text=TEXT, becomes="gobbledygook twice")
+    assert app.warning and "token" in app.warning[0].value
+    app = opened(model="stories", text=TEXT, metric="rank", swapped="7", becomes="Tom")
+    assert "A rank goes by steps" in told(app)
