@@ -1,0 +1,131 @@
+"""The answer key of a compiled model: which part computes which line, and what it reads and writes.
+
+A part is a tuple (kind, block, head): ("head", 0, 1), ("MLP", 0, None), ("embedding", None, None) write; ("q", 0, 1),
+("k", 0, 1), ("v", 0, 1), ("MLP", 0, None), ("output", None, None) read.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from engine.compiled.program import POSITIONS, START, TOKENS
+from engine.json_text import parse_json
+from engine.model.from_dict import build
+
+NAME = "answer_key.json"
+LARGEST = 2**22  # bytes that are read of such a file
+EMBEDDED = (TOKENS, POSITIONS, START)
+
+Reader: TypeAlias = Literal["q", "k", "v", "MLP"]
+Part: TypeAlias = tuple[str, int | None, int | None]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Subspace of the residual stream: the components `start` to `start + size`. `labels` say what each stands for; a
+    number has one component and no labels."""
+
+    name: str
+    start: int
+    size: int
+    labels: tuple[str, ...] = ()
+
+    @property
+    def span(self) -> slice:
+        return slice(self.start, self.start + self.size)
+
+
+@dataclass(frozen=True)
+class Reading:
+    reader: Reader
+    variable: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the program, and the `head` of the `block` that computes it, or the neurons of its MLP from the first
+    of `neurons` to before the second."""
+
+    text: str
+    writes: str
+    reads: tuple[Reading, ...]
+    block: int
+    head: int | None = None
+    neurons: tuple[int, ...] = ()
+
+    @property
+    def part(self) -> Part:
+        return ("MLP", self.block, None) if self.head is None else ("head", self.block, self.head)
+
+
+@dataclass(frozen=True)
+class AnswerKey:
+    """`blocks` and `heads` (of each block) are the model's; what no line uses is idle: its weights are 0.
+
+    Raises ValueError for a key that does not fit together.
+    """
+
+    program: str
+    predicts: str
+    blocks: int
+    heads: int
+    variables: tuple[Variable, ...]
+    lines: tuple[Line, ...]
+
+    def __post_init__(self) -> None:
+        written = {*EMBEDDED, *(line.writes for line in self.lines)}
+        named = {variable.name for variable in self.variables}
+        read = {reading.variable for line in self.lines for reading in line.reads} | {self.predicts}
+        if named != written or not read <= named:
+            raise ValueError(f"its variables and lines must name the same, got {', '.join(sorted(named ^ written))}.")
+        for line in self.lines:
+            of_head = line.head is not None and 0 <= line.head < self.heads and not line.neurons
+            if not 0 <= line.block < self.blocks or not (of_head or (line.head is None and len(line.neurons) == 2)):
+                raise ValueError(f"the line {line.text!r:.80} must have a head of the model, or neurons of a block.")
+
+    def find_variable(self, name: str) -> Variable:
+        return {variable.name: variable for variable in self.variables}[name]
+
+    def nodes(self) -> set[Part]:
+        """Heads and MLPs that are needed."""
+        return {line.part for line in self.lines}
+
+    def idle_nodes(self) -> set[Part]:
+        """Heads and MLPs that do nothing."""
+        heads: set[Part] = {("head", block, head) for block in range(self.blocks) for head in range(self.heads)}
+        return (heads | {("MLP", block, None) for block in range(self.blocks)}) - self.nodes()
+
+    def edges(self, with_start: bool = False) -> set[tuple[Part, Part]]:
+        """Pairs (writer, reader) that are needed.
+
+        Over some goes only the mark of the start token, which is the same in every text, so that no comparison of two
+        texts finds them: those are there `with_start`.
+        """
+        writers: dict[str, Part] = dict.fromkeys(EMBEDDED, ("embedding", None, None))
+        writers |= {line.writes: line.part for line in self.lines}
+        found: set[tuple[Part, Part]] = {(writers[self.predicts], ("output", None, None))}
+        for line in self.lines:
+            for reading in line.reads:
+                if with_start or reading.variable != START:
+                    found.add((writers[reading.variable], (reading.reader, line.block, line.head)))
+        return found
+
+    def save(self, folder: Path) -> None:
+        text = json.dumps(asdict(self), indent=1, ensure_ascii=False)
+        (folder / NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def read_answer_key(folder: str | Path) -> AnswerKey:
+    """The key that lies in the folder of a compiled model. Raises FileNotFoundError where there is none, and
+    ValueError for a file that is no such key."""
+    file = Path(folder) / NAME
+    if (size := file.stat().st_size) > LARGEST:
+        raise ValueError(f"{file} must be at most {LARGEST:,} bytes, got {size:,}.")
+    try:
+        key: AnswerKey = build(AnswerKey, parse_json(file.read_bytes()))
+    except ValueError as error:
+        raise ValueError(f"{file} is no answer key: {error}") from error
+    return key

@@ -1,0 +1,198 @@
+"""Programs in the manner of RASP (Weiss et al. 2021, "Thinking Like Transformers"): each line makes a variable, which
+has a value at every position of a text.
+
+A variable is one of a few values, or a number. `tokens` and `positions` (counted from 0) are there from the beginning.
+Functions have names, so that a line reads as it would be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, Literal, TypeAlias
+
+TOKENS, POSITIONS, START = "tokens", "positions", "start"
+START_TOKEN = "<start>"
+
+Answer: TypeAlias = Callable[[Sequence[str]], Sequence[str | None]]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """All that a variable can be. A number has in `codes` how each of its values is written, in ascending order; the
+    others are one-hot, and None stands for "nothing was selected"."""
+
+    values: tuple[Any, ...]
+    codes: tuple[Fraction, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Components of the stream that it takes."""
+        return 1 if self.codes else len(self.values)
+
+
+@dataclass(frozen=True)
+class Select:
+    """For each position the positions whose `keys` go with its own value of `queries`. None goes with nothing."""
+
+    keys: str
+    queries: str
+    where: Callable[[Any, Any], bool]
+
+    def __str__(self) -> str:
+        return f"select({self.keys}, {self.queries}, {self.where.__name__})"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """The value of `of` at the selected positions: where they differ, the share of each; None where nothing is
+    selected. With `number`, which makes a whole number of a value, their mean, and 0 of nothing."""
+
+    name: str
+    select: Select
+    of: str
+    number: Callable[[Any], int] | None = None
+
+    def __str__(self) -> str:
+        values = self.of if self.number is None else f"{self.number.__name__}({self.of})"
+        return f"{self.name} = aggregate({self.select}, {values})"
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self.select.keys, self.select.queries, self.of
+
+    def find_domain(self, known: Mapping[str, Domain], longest: int) -> Domain:
+        values = [value for value in require_values(self.name, self.of, known) if value is not None]
+        if self.number is None:
+            return Domain((*values, None))
+        numbers = {self.number(value) for value in values}
+        sums, means = {0}, {Fraction(0)}
+        for count in range(1, longest + 1):
+            sums = {before + number for before in sums for number in numbers}
+            means |= {Fraction(one, count) for one in sums}
+        return Domain(tuple(sorted(means)), tuple(sorted(means)))
+
+
+@dataclass(frozen=True)
+class Width:
+    """How many positions are selected. It is written as 1 / (1 + count): what goes to the start token, which is
+    selected besides."""
+
+    name: str
+    select: Select
+
+    def __str__(self) -> str:
+        return f"{self.name} = width({self.select})"
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self.select.keys, self.select.queries
+
+    def find_domain(self, known: Mapping[str, Domain], longest: int) -> Domain:
+        counts = tuple(range(longest, -1, -1))
+        return Domain(counts, tuple(Fraction(1, 1 + count) for count in counts))
+
+
+@dataclass(frozen=True)
+class Map:
+    """`to` of a number, or of one or two variables that are no numbers."""
+
+    name: str
+    of: tuple[str, ...]
+    to: Callable[..., Any]
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.to.__name__}({', '.join(self.of)})"
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self.of
+
+    def list_results(self, known: Mapping[str, Domain]) -> list[tuple[tuple[Any, ...], Any]]:
+        """Every tuple of values that it may get, with what it makes of them; of a number in the order of its codes."""
+        return [(values, self.to(*values)) for values in product(*(known[name].values for name in self.of))]
+
+    def find_domain(self, known: Mapping[str, Domain], longest: int) -> Domain:
+        if not 1 <= len(self.of) <= 2:
+            raise ValueError(f"{self.name} must be a map of one variable or two, got {len(self.of)}.")
+        if len(self.of) == 2:
+            for name in self.of:
+                require_values(self.name, name, known)
+        return Domain(tuple(dict.fromkeys(result for _, result in self.list_results(known))))
+
+
+Step: TypeAlias = Aggregate | Width | Map
+
+
+def require_values(line: str, name: str, known: Mapping[str, Domain]) -> tuple[Any, ...]:
+    if known[name].codes:
+        raise ValueError(f"{line} reads {name}, which is a number; map it to values first.")
+    return known[name].values
+
+
+@dataclass(frozen=True)
+class Program:
+    """Texts are of 1 to `longest` tokens of `vocabulary`; the variable that it `predicts` is the next token, and
+    `<start>` where it is None. Of equal shares the first in the vocabulary wins.
+
+    `answer` is what it computes, in plain Python: the prediction of each position, None where none is to be read;
+    it is to be read from the position `read_from` of the text on, -1 for the last alone. `margin` is by how much, in logits, the right token is ahead of
+    all others, at least. With `sees` "causal" it is a decoder, with "full" an encoder.
+    """
+
+    name: str
+    title: str
+    vocabulary: tuple[str, ...]
+    longest: int
+    sees: Literal["causal", "full"]
+    steps: tuple[Step, ...]
+    predicts: str
+    answer: Answer
+    margin: float
+    read_from: int = 0
+    place: int = 0
+
+    def find_domains(self) -> dict[str, Domain]:
+        """The domains of all variables in their order. Raises ValueError for a line that reads or writes what it must
+        not."""
+        known = {
+            TOKENS: Domain(self.vocabulary),
+            POSITIONS: Domain(tuple(range(self.longest))),
+            START: Domain((START_TOKEN,)),
+        }
+        for step in self.steps:
+            for name in step.inputs:
+                if name not in known or name == START:
+                    raise ValueError(f"{step} reads {name}, which no line before it makes; name another variable.")
+            if step.name in known:
+                raise ValueError(f"{step} makes {step.name} a second time; give it another name.")
+            if not isinstance(step, Map):
+                for name in (step.select.keys, step.select.queries):
+                    require_values(step.name, name, known)
+            known[step.name] = step.find_domain(known, self.longest)
+        if self.predicts not in known or known[self.predicts].codes:
+            raise ValueError(f"the program predicts {self.predicts}, which must be made by a line and be no number.")
+        return known
+
+    def list_texts(self) -> Iterator[tuple[str, ...]]:
+        """Every text that it reads, short ones first."""
+        for length in range(1, self.longest + 1):
+            yield from product(self.vocabulary, repeat=length)
+
+
+def is_equal(key: Any, query: Any) -> bool:
+    return bool(key == query)
+
+
+def is_any(key: Any, query: Any) -> bool:
+    return True
+
+
+def is_one_before(key: int, query: int) -> bool:
+    return key == query - 1
+
+
+def read_off(count: int) -> int:
+    return count

@@ -1,0 +1,25 @@
+"""How often the token at each position occurs in the text: a head that counts, and an MLP that reads the count off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.compiled.program import TOKENS, Map, Program, Select, Width, is_equal, read_off
+
+
+def count_tokens(tokens: Sequence[str]) -> list[str | None]:
+    return [str(tokens.count(token)) for token in tokens]
+
+
+PROGRAM = Program(
+    name="histogram",
+    title="How often the token at each position occurs in the text.",
+    vocabulary=("a", "b", "c", "d"),
+    longest=6,
+    sees="full",
+    steps=(Width("count", Select(TOKENS, TOKENS, is_equal)), Map("digit", ("count",), read_off)),
+    predicts="digit",
+    answer=count_tokens,
+    margin=43.0,
+    place=1,
+)

@@ -1,0 +1,29 @@
+"""The most frequent token of a text: one head that attends to all tokens alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.compiled.program import TOKENS, Aggregate, Program, Select, is_any
+
+VOCABULARY = ("a", "b", "c", "d")
+
+
+def find_most_frequent(tokens: Sequence[str]) -> list[str | None]:
+    """Of the text up to each position; of equally frequent tokens the first of the vocabulary."""
+    return [max(VOCABULARY, key=tokens[: end + 1].count) for end in range(len(tokens))]
+
+
+PROGRAM = Program(
+    name="most_frequent",
+    title="The most frequent token of the text so far; of several the first in the alphabet.",
+    vocabulary=VOCABULARY,
+    longest=6,
+    sees="causal",
+    steps=(Aggregate("share", Select(TOKENS, TOKENS, is_any), TOKENS),),
+    predicts="share",
+    answer=find_most_frequent,
+    margin=1.1,
+    read_from=-1,
+    place=2,
+)

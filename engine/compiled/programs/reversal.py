@@ -1,0 +1,46 @@
+"""A text backwards: how long it is, where its mirror image stands, and a head that looks there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.compiled.program import (
+    POSITIONS,
+    TOKENS,
+    Aggregate,
+    Map,
+    Program,
+    Select,
+    Width,
+    is_any,
+    is_equal,
+    read_off,
+)
+
+
+def mirror(length: int, position: int) -> int:
+    """The position as far from the end as this one is from the beginning; 0 for what stands in no text."""
+    return max(length - 1 - position, 0)
+
+
+def reverse(tokens: Sequence[str]) -> list[str | None]:
+    return [*reversed(tokens)]
+
+
+PROGRAM = Program(
+    name="reversal",
+    title="The text backwards.",
+    vocabulary=("a", "b", "c", "d"),
+    longest=6,
+    sees="full",
+    steps=(
+        Width("count", Select(TOKENS, TOKENS, is_any)),
+        Map("length", ("count",), read_off),
+        Map("source", ("length", POSITIONS), mirror),
+        Aggregate("mirrored", Select(POSITIONS, "source", is_equal), TOKENS),
+    ),
+    predicts="mirrored",
+    answer=reverse,
+    margin=43.0,
+    place=4,
+)
