@@ -1,23 +1,10 @@
-"""Models with an answer key: readable programs made into the weights of an ordinary transformer, so that its circuit
-is known.
+"""Models with an answer key: readable programs made into the weights of an ordinary transformer.
 
-program.py (lines of a program) --> compile.py (weights) --> a checkpoint, with answer_key.py (which part does what)
+program.py (lines of a program) --> compile.py (weights) --> a checkpoint, and answer_key.json (which part does what)
 """
 
-from engine.compiled.answer_key import AnswerKey, Line, Variable, read_answer_key
+from engine.compiled.answer_key import AnswerKey, read_answer_key
 from engine.compiled.compile import CompiledCheckpoint, compile_program
-from engine.compiled.program import Aggregate, Map, Program, Select, Width
+from engine.compiled.program import Program
 
-__all__ = [
-    "Aggregate",
-    "AnswerKey",
-    "CompiledCheckpoint",
-    "Line",
-    "Map",
-    "Program",
-    "Select",
-    "Variable",
-    "Width",
-    "compile_program",
-    "read_answer_key",
-]
+__all__ = ["AnswerKey", "CompiledCheckpoint", "Program", "compile_program", "read_answer_key"]

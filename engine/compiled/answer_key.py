@@ -1,7 +1,7 @@
 """The answer key of a compiled model: which part computes which line, and what it reads and writes.
 
-A part is a tuple (kind, block, head): ("head", 0, 1), ("MLP", 0, None), ("embedding", None, None) write; ("q", 0, 1),
-("k", 0, 1), ("v", 0, 1), ("MLP", 0, None), ("output", None, None) read.
+A part is a tuple (kind, block, head): ("embedding", None, None), ("head", 0, 1) and ("MLP", 0, None) write; ("q", 0,
+1), ("k", 0, 1), ("v", 0, 1), ("MLP", 0, None) and ("output", None, None) read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from engine.model.from_dict import build
 
 NAME = "answer_key.json"
 LARGEST = 2**22  # bytes that are read of such a file
-EMBEDDED = (TOKENS, POSITIONS, START)
 
 Reader: TypeAlias = Literal["q", "k", "v", "MLP"]
 Part: TypeAlias = tuple[str, int | None, int | None]
@@ -76,18 +75,18 @@ class AnswerKey:
     lines: tuple[Line, ...]
 
     def __post_init__(self) -> None:
-        written = {*EMBEDDED, *(line.writes for line in self.lines)}
         named = {variable.name for variable in self.variables}
-        read = {reading.variable for line in self.lines for reading in line.reads} | {self.predicts}
-        if named != written or not read <= named:
-            raise ValueError(f"its variables and lines must name the same, got {', '.join(sorted(named ^ written))}.")
+        read = {self.predicts, *(reading.variable for line in self.lines for reading in line.reads)}
+        if named != self.writers().keys() or not read <= named:
+            raise ValueError("its variables must be those that are embedded and that its lines make.")
         for line in self.lines:
-            of_head = line.head is not None and 0 <= line.head < self.heads and not line.neurons
-            if not 0 <= line.block < self.blocks or not (of_head or (line.head is None and len(line.neurons) == 2)):
-                raise ValueError(f"the line {line.text!r:.80} must have a head of the model, or neurons of a block.")
+            if not 0 <= line.block < self.blocks or not (line.head is None or 0 <= line.head < self.heads):
+                raise ValueError(f"the line {line.text!r:.80} stands in no part of the model.")
 
-    def find_variable(self, name: str) -> Variable:
-        return {variable.name: variable for variable in self.variables}[name]
+    def writers(self) -> dict[str, Part]:
+        """The part that writes each variable."""
+        embedded = dict.fromkeys((TOKENS, POSITIONS, START), ("embedding", None, None))
+        return {**embedded, **{line.writes: line.part for line in self.lines}}
 
     def nodes(self) -> set[Part]:
         """Heads and MLPs that are needed."""
@@ -104,8 +103,7 @@ class AnswerKey:
         Over some goes only the mark of the start token, which is the same in every text, so that no comparison of two
         texts finds them: those are there `with_start`.
         """
-        writers: dict[str, Part] = dict.fromkeys(EMBEDDED, ("embedding", None, None))
-        writers |= {line.writes: line.part for line in self.lines}
+        writers = self.writers()
         found: set[tuple[Part, Part]] = {(writers[self.predicts], ("output", None, None))}
         for line in self.lines:
             for reading in line.reads:
@@ -114,8 +112,7 @@ class AnswerKey:
         return found
 
     def save(self, folder: Path) -> None:
-        text = json.dumps(asdict(self), indent=1, ensure_ascii=False)
-        (folder / NAME).write_text(text + "\n", encoding="utf-8")
+        (folder / NAME).write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read_answer_key(folder: str | Path) -> AnswerKey:

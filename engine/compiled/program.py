@@ -16,8 +16,6 @@ from typing import Any, Literal, TypeAlias
 TOKENS, POSITIONS, START = "tokens", "positions", "start"
 START_TOKEN = "<start>"
 
-Answer: TypeAlias = Callable[[Sequence[str]], Sequence[str | None]]
-
 
 @dataclass(frozen=True)
 class Domain:
@@ -64,11 +62,10 @@ class Aggregate:
         return self.select.keys, self.select.queries, self.of
 
     def find_domain(self, known: Mapping[str, Domain], longest: int) -> Domain:
-        values = [value for value in require_values(self.name, self.of, known) if value is not None]
+        values = [value for value in require_values(self, self.of, known) if value is not None]
         if self.number is None:
             return Domain((*values, None))
-        numbers = {self.number(value) for value in values}
-        sums, means = {0}, {Fraction(0)}
+        numbers, sums, means = {self.number(value) for value in values}, {0}, {Fraction(0)}
         for count in range(1, longest + 1):
             sums = {before + number for before in sums for number in numbers}
             means |= {Fraction(one, count) for one in sums}
@@ -97,38 +94,31 @@ class Width:
 
 @dataclass(frozen=True)
 class Map:
-    """`to` of a number, or of one or two variables that are no numbers."""
+    """`to` of a number, or of variables that are no numbers: a neuron for each combination of their values."""
 
     name: str
-    of: tuple[str, ...]
+    inputs: tuple[str, ...]
     to: Callable[..., Any]
 
     def __str__(self) -> str:
-        return f"{self.name} = {self.to.__name__}({', '.join(self.of)})"
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return self.of
+        return f"{self.name} = {self.to.__name__}({', '.join(self.inputs)})"
 
     def list_results(self, known: Mapping[str, Domain]) -> list[tuple[tuple[Any, ...], Any]]:
         """Every tuple of values that it may get, with what it makes of them; of a number in the order of its codes."""
-        return [(values, self.to(*values)) for values in product(*(known[name].values for name in self.of))]
+        return [(values, self.to(*values)) for values in product(*(known[name].values for name in self.inputs))]
 
     def find_domain(self, known: Mapping[str, Domain], longest: int) -> Domain:
-        if not 1 <= len(self.of) <= 2:
-            raise ValueError(f"{self.name} must be a map of one variable or two, got {len(self.of)}.")
-        if len(self.of) == 2:
-            for name in self.of:
-                require_values(self.name, name, known)
+        for name in self.inputs if len(self.inputs) > 1 else ():
+            require_values(self, name, known)
         return Domain(tuple(dict.fromkeys(result for _, result in self.list_results(known))))
 
 
 Step: TypeAlias = Aggregate | Width | Map
 
 
-def require_values(line: str, name: str, known: Mapping[str, Domain]) -> tuple[Any, ...]:
+def require_values(step: Step, name: str, known: Mapping[str, Domain]) -> tuple[Any, ...]:
     if known[name].codes:
-        raise ValueError(f"{line} reads {name}, which is a number; map it to values first.")
+        raise ValueError(f"{step} reads {name}, which is a number; map it to values first.")
     return known[name].values
 
 
@@ -137,9 +127,9 @@ class Program:
     """Texts are of 1 to `longest` tokens of `vocabulary`; the variable that it `predicts` is the next token, and
     `<start>` where it is None. Of equal shares the first in the vocabulary wins.
 
-    `answer` is what it computes, in plain Python: the prediction of each position, None where none is to be read;
-    it is to be read from the position `read_from` of the text on, -1 for the last alone. `margin` is by how much, in logits, the right token is ahead of
-    all others, at least. With `sees` "causal" it is a decoder, with "full" an encoder.
+    `answer` is what it computes, in plain Python: the prediction of each position; it is to be read from the position
+    `read_from` of the text on, -1 for the last alone. `margin` is by how much, in logits, the right token is at least
+    ahead of all others. With `sees` "causal" it is a decoder, with "full" an encoder.
     """
 
     name: str
@@ -149,31 +139,25 @@ class Program:
     sees: Literal["causal", "full"]
     steps: tuple[Step, ...]
     predicts: str
-    answer: Answer
+    answer: Callable[[Sequence[str]], Sequence[str]]
     margin: float
     read_from: int = 0
-    place: int = 0
 
     def find_domains(self) -> dict[str, Domain]:
-        """The domains of all variables in their order. Raises ValueError for a line that reads or writes what it must
+        """The domains of all variables in their order. Raises ValueError for a line that reads or makes what it must
         not."""
-        known = {
-            TOKENS: Domain(self.vocabulary),
-            POSITIONS: Domain(tuple(range(self.longest))),
-            START: Domain((START_TOKEN,)),
-        }
+        known = {TOKENS: Domain(self.vocabulary), POSITIONS: Domain(tuple(range(self.longest)))}
         for step in self.steps:
-            for name in step.inputs:
-                if name not in known or name == START:
-                    raise ValueError(f"{step} reads {name}, which no line before it makes; name another variable.")
-            if step.name in known:
+            lacking = [name for name in step.inputs if name not in known]
+            if lacking:
+                raise ValueError(f"{step} reads {lacking[0]}, which no line before it makes; name another variable.")
+            if step.name in known or step.name == START:
                 raise ValueError(f"{step} makes {step.name} a second time; give it another name.")
-            if not isinstance(step, Map):
-                for name in (step.select.keys, step.select.queries):
-                    require_values(step.name, name, known)
+            for name in () if isinstance(step, Map) else (step.select.keys, step.select.queries):
+                require_values(step, name, known)
             known[step.name] = step.find_domain(known, self.longest)
         if self.predicts not in known or known[self.predicts].codes:
-            raise ValueError(f"the program predicts {self.predicts}, which must be made by a line and be no number.")
+            raise ValueError(f"{self.name} predicts {self.predicts}, which a line must make, and not as a number.")
         return known
 
     def list_texts(self) -> Iterator[tuple[str, ...]]:
@@ -182,7 +166,7 @@ class Program:
             yield from product(self.vocabulary, repeat=length)
 
 
-def is_equal(key: Any, query: Any) -> bool:
+def is_same(key: Any, query: Any) -> bool:
     return bool(key == query)
 
 
@@ -190,9 +174,9 @@ def is_any(key: Any, query: Any) -> bool:
     return True
 
 
-def is_one_before(key: int, query: int) -> bool:
-    return key == query - 1
-
-
 def read_off(count: int) -> int:
     return count
+
+
+def name_token(value: object) -> str:
+    return START_TOKEN if value is None else str(value)

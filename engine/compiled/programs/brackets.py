@@ -8,33 +8,31 @@ from fractions import Fraction
 
 from engine.compiled.program import TOKENS, Aggregate, Map, Program, Select, is_any
 
-OPEN, CLOSE = "(", ")"
 BALANCED, UNFINISHED, BROKEN = "balanced", "unfinished", "broken"
-ABOVE, LEVEL, BELOW = "above", "level", "below"
 
 
 def weigh(token: str) -> int:
-    return 1 if token == OPEN else -1
+    return 1 if token == "(" else -1
 
 
 def compare_with_zero(mean: Fraction) -> str:
-    return ABOVE if mean > 0 else BELOW if mean < 0 else LEVEL
+    return "above" if mean > 0 else "below" if mean < 0 else "level"
 
 
 def is_below(key: str, query: str) -> bool:
-    return key == BELOW
+    return key == "below"
 
 
 def judge(fall: str | None, side: str) -> str:
     if fall is not None:
         return BROKEN
-    return BALANCED if side == LEVEL else UNFINISHED
+    return BALANCED if side == "level" else UNFINISHED
 
 
-def judge_brackets(tokens: Sequence[str]) -> list[str | None]:
-    depth, broken, answers = 0, False, list[str | None]()
+def judge_brackets(tokens: Sequence[str]) -> list[str]:
+    depth, broken, answers = 0, False, list[str]()
     for token in tokens:
-        depth += 1 if token == OPEN else -1
+        depth += 1 if token == "(" else -1
         broken = broken or depth < 0
         answers.append(BROKEN if broken else UNFINISHED if depth else BALANCED)
     return answers
@@ -43,7 +41,7 @@ def judge_brackets(tokens: Sequence[str]) -> list[str | None]:
 PROGRAM = Program(
     name="brackets",
     title="Whether the brackets so far are balanced, unfinished or broken.",
-    vocabulary=(OPEN, CLOSE),
+    vocabulary=("(", ")"),
     longest=12,
     sees="causal",
     steps=(
@@ -55,5 +53,4 @@ PROGRAM = Program(
     predicts="verdict",
     answer=judge_brackets,
     margin=46.0,
-    place=5,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.compiled.program import TOKENS, Map, Program, Select, Width, is_equal, read_off
+from engine.compiled.program import TOKENS, Map, Program, Select, Width, is_same, read_off
 
 
-def count_tokens(tokens: Sequence[str]) -> list[str | None]:
+def count_tokens(tokens: Sequence[str]) -> list[str]:
     return [str(tokens.count(token)) for token in tokens]
 
 
@@ -17,9 +17,8 @@ PROGRAM = Program(
     vocabulary=("a", "b", "c", "d"),
     longest=6,
     sees="full",
-    steps=(Width("count", Select(TOKENS, TOKENS, is_equal)), Map("digit", ("count",), read_off)),
+    steps=(Width("count", Select(TOKENS, TOKENS, is_same)), Map("digit", ("count",), read_off)),
     predicts="digit",
     answer=count_tokens,
     margin=43.0,
-    place=1,
 )

@@ -6,13 +6,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from engine.compiled.program import POSITIONS, START_TOKEN, TOKENS, Aggregate, Program, Select, is_equal, is_one_before
+from engine.compiled.program import POSITIONS, START_TOKEN, TOKENS, Aggregate, Program, Select, is_same
 
 
-def find_followers(tokens: Sequence[str]) -> list[str | None]:
+def is_one_before(key: int, query: int) -> bool:
+    return key == query - 1
+
+
+def find_followers(tokens: Sequence[str]) -> list[str]:
     """What followed the same token most often before, of several the first of the vocabulary; `<start>` where it stands
     for the first time."""
-    answers = list[str | None]()
+    answers = list[str]()
     for end, token in enumerate(tokens):
         found = Counter(tokens[at] for at in range(1, end + 1) if tokens[at - 1] == token)
         answers.append(min(found, key=lambda one: (-found[one], one)) if found else START_TOKEN)
@@ -27,10 +31,9 @@ PROGRAM = Program(
     sees="causal",
     steps=(
         Aggregate("previous", Select(POSITIONS, POSITIONS, is_one_before), TOKENS),
-        Aggregate("follower", Select("previous", TOKENS, is_equal), TOKENS),
+        Aggregate("follower", Select("previous", TOKENS, is_same), TOKENS),
     ),
     predicts="follower",
     answer=find_followers,
     margin=1.0,
-    place=3,
 )

@@ -9,7 +9,7 @@ from engine.compiled.program import TOKENS, Aggregate, Program, Select, is_any
 VOCABULARY = ("a", "b", "c", "d")
 
 
-def find_most_frequent(tokens: Sequence[str]) -> list[str | None]:
+def find_most_frequent(tokens: Sequence[str]) -> list[str]:
     """Of the text up to each position; of equally frequent tokens the first of the vocabulary."""
     return [max(VOCABULARY, key=tokens[: end + 1].count) for end in range(len(tokens))]
 
@@ -25,5 +25,4 @@ PROGRAM = Program(
     answer=find_most_frequent,
     margin=1.1,
     read_from=-1,
-    place=2,
 )

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.compiled.program import (
-    POSITIONS,
-    TOKENS,
-    Aggregate,
-    Map,
-    Program,
-    Select,
-    Width,
-    is_any,
-    is_equal,
-    read_off,
-)
+from engine.compiled.program import POSITIONS, TOKENS, Aggregate, Map, Program, Select, Width, is_any, is_same, read_off
 
 
 def mirror(length: int, position: int) -> int:
@@ -23,7 +12,7 @@ def mirror(length: int, position: int) -> int:
     return max(length - 1 - position, 0)
 
 
-def reverse(tokens: Sequence[str]) -> list[str | None]:
+def reverse(tokens: Sequence[str]) -> list[str]:
     return [*reversed(tokens)]
 
 
@@ -37,10 +26,9 @@ PROGRAM = Program(
         Width("count", Select(TOKENS, TOKENS, is_any)),
         Map("length", ("count",), read_off),
         Map("source", ("length", POSITIONS), mirror),
-        Aggregate("mirrored", Select(POSITIONS, "source", is_equal), TOKENS),
+        Aggregate("mirrored", Select(POSITIONS, "source", is_same), TOKENS),
     ),
     predicts="mirrored",
     answer=reverse,
     margin=43.0,
-    place=4,
 )

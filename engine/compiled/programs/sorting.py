@@ -3,9 +3,7 @@ for the token that counted as many."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from engine.compiled.program import POSITIONS, TOKENS, Aggregate, Map, Program, Select, Width, is_equal, read_off
+from engine.compiled.program import POSITIONS, TOKENS, Aggregate, Map, Program, Select, Width, is_same, read_off
 
 
 def pair(token: str, position: int) -> tuple[str, int]:
@@ -14,10 +12,6 @@ def pair(token: str, position: int) -> tuple[str, int]:
 
 def comes_first(key: tuple[str, int], query: tuple[str, int]) -> bool:
     return key < query
-
-
-def sort(tokens: Sequence[str]) -> list[str | None]:
-    return [*sorted(tokens)]
 
 
 PROGRAM = Program(
@@ -30,10 +24,9 @@ PROGRAM = Program(
         Map("pair", (TOKENS, POSITIONS), pair),
         Width("smaller", Select("pair", "pair", comes_first)),
         Map("rank", ("smaller",), read_off),
-        Aggregate("sorted", Select("rank", POSITIONS, is_equal), TOKENS),
+        Aggregate("sorted", Select("rank", POSITIONS, is_same), TOKENS),
     ),
     predicts="sorted",
-    answer=sort,
+    answer=sorted,
     margin=43.0,
-    place=6,
 )
