@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from engine.compiled.program import POSITIONS, START, TOKENS
 from engine.json_text import parse_json
@@ -18,7 +18,6 @@ from engine.model.from_dict import build
 NAME = "answer_key.json"
 LARGEST = 2**22  # bytes that are read of such a file
 
-Reader: TypeAlias = Literal["q", "k", "v", "MLP"]
 Part: TypeAlias = tuple[str, int | None, int | None]
 
 
@@ -38,19 +37,13 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Reading:
-    reader: Reader
-    variable: str
-
-
-@dataclass(frozen=True)
 class Line:
     """A line of the program, and the `head` of the `block` that computes it, or the neurons of its MLP from the first
-    of `neurons` to before the second."""
+    of `neurons` to before the second. `reads` are pairs of q, k, v or MLP and the variable that it reads."""
 
     text: str
     writes: str
-    reads: tuple[Reading, ...]
+    reads: tuple[tuple[str, str], ...]
     block: int
     head: int | None = None
     neurons: tuple[int, ...] = ()
@@ -76,11 +69,12 @@ class AnswerKey:
 
     def __post_init__(self) -> None:
         named = {variable.name for variable in self.variables}
-        read = {self.predicts, *(reading.variable for line in self.lines for reading in line.reads)}
+        read = {self.predicts, *(variable for line in self.lines for _, variable in line.reads)}
         if named != self.writers().keys() or not read <= named:
             raise ValueError("its variables must be those that are embedded and that its lines make.")
         for line in self.lines:
-            if not 0 <= line.block < self.blocks or not (line.head is None or 0 <= line.head < self.heads):
+            inside = 0 <= line.block < self.blocks and (line.head is None or 0 <= line.head < self.heads)
+            if not inside or not {reader for reader, _ in line.reads} <= set(["MLP"] if line.head is None else "qkv"):
                 raise ValueError(f"the line {line.text!r:.80} stands in no part of the model.")
 
     def writers(self) -> dict[str, Part]:
@@ -106,9 +100,9 @@ class AnswerKey:
         writers = self.writers()
         found: set[tuple[Part, Part]] = {(writers[self.predicts], ("output", None, None))}
         for line in self.lines:
-            for reading in line.reads:
-                if with_start or reading.variable != START:
-                    found.add((writers[reading.variable], (reading.reader, line.block, line.head)))
+            for reader, variable in line.reads:
+                if with_start or variable != START:
+                    found.add((writers[variable], (reader, line.block, line.head)))
         return found
 
     def save(self, folder: Path) -> None:

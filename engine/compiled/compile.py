@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,19 +25,8 @@ from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
-from engine.compiled.answer_key import AnswerKey, Line, Reader, Reading, Variable
-from engine.compiled.program import (
-    POSITIONS,
-    START,
-    START_TOKEN,
-    TOKENS,
-    Aggregate,
-    Domain,
-    Map,
-    Program,
-    Width,
-    name_token,
-)
+from engine.compiled.answer_key import AnswerKey, Line, Variable
+from engine.compiled.program import POSITIONS, START, START_TOKEN, TOKENS, Aggregate, Domain, Map, Program, Width
 from engine.model.config import MLP, Attention, ModelConfig, Norm, OutputHead
 from engine.model.transformer import Transformer
 from engine.tokenizers.fast import FastTokenizer
@@ -46,6 +35,8 @@ from engine.tokenizers.special import UNKNOWN
 
 SHARPNESS = 40.0
 LOGIT = 50.0
+OF_HEAD = "q.weight", "q.bias", "k.weight", "k.bias", "v.weight", "out.weight"
+OF_MLP = "pre.weight", "pre.bias", "out.weight"
 
 Neuron: TypeAlias = tuple[Mapping[int, float], float, Mapping[int, float]]  # weights it reads by, bias, those it writes
 Place: TypeAlias = tuple[int, int | None]  # block and head, None for its MLP
@@ -69,16 +60,16 @@ def compile_program(program: Program, spare_heads: int = 1) -> CompiledCheckpoin
     Every block has as many heads as the fullest needs, and `spare_heads` that are idle. Raises ValueError for a
     program whose lines do not fit together.
     """
-    domains = {**program.find_domains(), START: Domain((START_TOKEN,))}
-    tokenizer = build_tokenizer(program, domains[program.predicts])
-    return Compiler(program, domains, tokenizer).build(spare_heads)
+    return Compiler(program).build(spare_heads)
 
 
 def build_tokenizer(program: Program, predicted: Domain) -> FastTokenizer:
     """Words, behind a start token: the vocabulary, and what else is predicted. Raises ValueError for a token that does
     not read as one."""
     names = [UNKNOWN, START_TOKEN]
-    tokens = dict.fromkeys([*names, *program.vocabulary, *(name_token(value) for value in predicted.values)])
+    tokens = dict.fromkeys(
+        [*names, *program.vocabulary, *(str(value) for value in predicted.values if value is not None)]
+    )
     fast = Tokenizer(models.WordLevel({token: id for id, token in enumerate(tokens)}, unk_token=UNKNOWN))
     fast.pre_tokenizer, fast.decoder = SPLIT, JOIN
     fast.add_special_tokens(names)
@@ -108,10 +99,11 @@ class Compiler:
 
     weights: Mapping[str, Tensor]
 
-    def __init__(self, program: Program, domains: Mapping[str, Domain], tokenizer: FastTokenizer) -> None:
-        self.program, self.domains, self.tokenizer = program, domains, tokenizer
+    def __init__(self, program: Program) -> None:
+        self.program, self.domains = program, {**program.find_domains(), START: Domain((START_TOKEN,))}
+        self.tokenizer = build_tokenizer(program, self.domains[program.predicts])
         self.places, self.variables, self.width = place_steps(program), dict[str, Variable](), 0
-        for name, domain in domains.items():
+        for name, domain in self.domains.items():
             labels = () if domain.codes else tuple(map(str, domain.values))
             self.variables[name] = Variable(name, self.width, domain.size, labels)
             self.width += domain.size
@@ -132,7 +124,7 @@ class Compiler:
         self.write_ends()
         for step, (block, head), span, own in zip(program.steps, self.places, spans, neurons, strict=True):
             if isinstance(step, Map):
-                reads = tuple(Reading("MLP", name) for name in (*step.inputs, START))
+                reads = tuple(("MLP", name) for name in (*step.inputs, START))
                 self.write_neurons(block, span[0], own)
             else:
                 reads = self.write_head(step, block, (head or 0) * config.d_head)
@@ -143,17 +135,17 @@ class Compiler:
         return CompiledCheckpoint(model, self.tokenizer, card, name=program.name, key=key)
 
     def make_config(self, spare_heads: int, d_mlp: int) -> ModelConfig:
-        d_head = 1
-        for step in self.program.steps:
-            if not isinstance(step, Map):
-                d_head = max(d_head, self.domains[step.select.keys].size + 1, self.domains[step.name].size)
+        attending = [step for step in self.program.steps if not isinstance(step, Map)]
+        sizes = [(self.domains[step.select.keys].size + 1, self.domains[step.name].size) for step in attending]
         heads = max((head + 1 for _, head in self.places if head is not None), default=0) + spare_heads
         return ModelConfig(
             vocab_size=self.tokenizer.vocab_size,
             context=self.program.longest + 1,
             d_model=self.width,
             layers=1 + max((block for block, _ in self.places), default=-1),
-            attention=Attention(heads=max(heads, 1), d_head=d_head, mask=self.program.sees, scale=1.0),
+            attention=Attention(
+                heads=max(heads, 1), d_head=max((1, *chain(*sizes))), mask=self.program.sees, scale=1.0
+            ),
             mlp=MLP(d_mlp=d_mlp, activation="relu"),
             norm=Norm("none"),
             tied=False,
@@ -169,27 +161,25 @@ class Compiler:
             tokens[ids[token], self.variables[TOKENS].start + number] = 1
         self.weights["embed.positions.weight"][1:, self.variables[POSITIONS].span] = torch.eye(longest)
         for number, value in enumerate(self.domains[self.program.predicts].values):
-            table[ids[name_token(value)], self.variables[self.program.predicts].start + number] = LOGIT
+            table[
+                ids[START_TOKEN if value is None else str(value)], self.variables[self.program.predicts].start + number
+            ] = LOGIT
         self.weights["head.bias"].copy_(-torch.arange(len(ids)) * LOGIT / (len(ids) * (longest + 1)))
 
-    def write_head(self, step: Aggregate | Width, block: int, first: int) -> tuple[Reading, ...]:
+    def write_head(self, step: Aggregate | Width, block: int, first: int) -> tuple[tuple[str, str], ...]:
         """Writes into the components of a block's heads from `first` on.
 
         Where all keys are alike they read the mark of the start token alone, and queries that are alike are a bias. In
         an encoder the start token would ask for the same by that, and have a value like the others: there only a width
         may, since what reads one, a map, is off at the start token.
         """
-        readings = dict[Reading, None]()
+        readings = dict[tuple[str, str], None]()
 
-        def span(reader: Reader, name: str) -> slice:
-            readings[Reading(reader, name)] = None
+        def span(reader: str, name: str) -> slice:
+            readings[reader, name] = None
             return self.variables[name].span
 
-        q, q_bias, k, k_bias, v, _, out, _ = (
-            self.weights[f"blocks.{block}.attn.{name}.{kind}"]
-            for name in "q k v out".split()
-            for kind in ("weight", "bias")
-        )
+        q, q_bias, k, k_bias, v, out = (self.weights[f"blocks.{block}.attn.{name}"] for name in OF_HEAD)
         keys, queries = self.domains[step.select.keys].values, self.domains[step.select.queries].values
         table = torch.tensor(
             [[None not in (key, query) and step.select.where(key, query) for query in queries] for key in keys]
@@ -211,13 +201,14 @@ class Compiler:
         out[written.span, first : first + written.size] = torch.eye(written.size)
         if isinstance(step, Width):
             v[first, span("v", START)] = 1
-        elif step.number is not None:
-            for number, value in enumerate(self.domains[step.of].values):
-                v[first, span("v", step.of).start + number] = 0 if value is None else step.number(value)
-        else:
-            results = self.domains[step.name].values
-            for number, value in enumerate(self.domains[step.of].values):
-                v[first + results.index(value), span("v", step.of).start + number] = 1
+            return tuple(readings)
+        results, start = self.domains[step.name].values, span("v", step.of).start
+        for component, value in enumerate(self.domains[step.of].values, start):
+            if step.number is None:
+                v[first + results.index(value), component] = 1
+            elif value is not None:
+                v[first, component] = step.number(value)
+        if step.number is None:
             v[first + results.index(None), span("v", START)] = 1
         return tuple(readings)
 
@@ -243,12 +234,8 @@ class Compiler:
                     yield read, sign / 2 - slope * middle, {after: sign, before: -sign}
 
     def write_neurons(self, block: int, first: int, neurons: list[Neuron]) -> None:
-        pre, bias, out = (
-            self.weights[f"blocks.{block}.mlp.{name}"] for name in ("pre.weight", "pre.bias", "out.weight")
-        )
+        pre, bias, out = (self.weights[f"blocks.{block}.mlp.{name}"] for name in OF_MLP)
         for number, (read, own, written) in enumerate(neurons, first):
             bias[number] = own
-            for component, weight in read.items():
-                pre[number, component] = weight
-            for component, weight in written.items():
-                out[component, number] = weight
+            pre[number, [*read]] = torch.tensor([*read.values()]).to(pre)
+            out[[*written], number] = torch.tensor([*written.values()]).to(out)

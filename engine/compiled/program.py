@@ -88,8 +88,7 @@ class Width:
         return self.select.keys, self.select.queries
 
     def find_domain(self, known: Mapping[str, Domain], longest: int) -> Domain:
-        counts = tuple(range(longest, -1, -1))
-        return Domain(counts, tuple(Fraction(1, 1 + count) for count in counts))
+        return Domain(counts := tuple(range(longest, -1, -1)), tuple(Fraction(1, 1 + count) for count in counts))
 
 
 @dataclass(frozen=True)
@@ -172,11 +171,3 @@ def is_same(key: Any, query: Any) -> bool:
 
 def is_any(key: Any, query: Any) -> bool:
     return True
-
-
-def read_off(count: int) -> int:
-    return count
-
-
-def name_token(value: object) -> str:
-    return START_TOKEN if value is None else str(value)

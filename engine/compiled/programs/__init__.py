@@ -1,7 +1,5 @@
 """Programs to compile, a file each, found by its place here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 

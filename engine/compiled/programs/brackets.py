@@ -1,8 +1,6 @@
 """Dyck-1: whether brackets are balanced so far, may yet be, or are broken. A head weighs opening against closing, an
 MLP says which way it leans, and a second head looks for a place where more were closed than opened."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -24,9 +22,7 @@ def is_below(key: str, query: str) -> bool:
 
 
 def judge(fall: str | None, side: str) -> str:
-    if fall is not None:
-        return BROKEN
-    return BALANCED if side == "level" else UNFINISHED
+    return BROKEN if fall is not None else BALANCED if side == "level" else UNFINISHED
 
 
 def judge_brackets(tokens: Sequence[str]) -> list[str]:

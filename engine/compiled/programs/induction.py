@@ -1,8 +1,6 @@
 """Induction by two heads: the first finds the token before each, the second what stood behind the same token before
 (Olsson et al. 2022, "In-context Learning and Induction Heads")."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

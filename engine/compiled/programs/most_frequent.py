@@ -1,7 +1,5 @@
 """The most frequent token of a text: one head that attends to all tokens alike."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from engine.compiled.program import TOKENS, Aggregate, Program, Select, is_any

@@ -1,10 +1,8 @@
 """A text backwards: how long it is, where its mirror image stands, and a head that looks there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from engine.compiled.program import POSITIONS, TOKENS, Aggregate, Map, Program, Select, Width, is_any, is_same, read_off
+from engine.compiled.program import POSITIONS, TOKENS, Aggregate, Map, Program, Select, Width, is_any, is_same
 
 
 def mirror(length: int, position: int) -> int:
@@ -24,7 +22,7 @@ PROGRAM = Program(
     sees="full",
     steps=(
         Width("count", Select(TOKENS, TOKENS, is_any)),
-        Map("length", ("count",), read_off),
+        Map("length", ("count",), int),
         Map("source", ("length", POSITIONS), mirror),
         Aggregate("mirrored", Select(POSITIONS, "source", is_same), TOKENS),
     ),

@@ -1,9 +1,7 @@
 """A text in order: each token counts those that come before it, equal ones by their positions, and each position looks
 for the token that counted as many."""
 
-from __future__ import annotations
-
-from engine.compiled.program import POSITIONS, TOKENS, Aggregate, Map, Program, Select, Width, is_same, read_off
+from engine.compiled.program import POSITIONS, TOKENS, Aggregate, Map, Program, Select, Width, is_same
 
 
 def pair(token: str, position: int) -> tuple[str, int]:
@@ -23,7 +21,7 @@ PROGRAM = Program(
     steps=(
         Map("pair", (TOKENS, POSITIONS), pair),
         Width("smaller", Select("pair", "pair", comes_first)),
-        Map("rank", ("smaller",), read_off),
+        Map("rank", ("smaller",), int),
         Aggregate("sorted", Select("rank", POSITIONS, is_same), TOKENS),
     ),
     predicts="sorted",
