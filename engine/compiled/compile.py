@@ -67,9 +67,8 @@ def build_tokenizer(program: Program, predicted: Domain) -> FastTokenizer:
     """Words, behind a start token: the vocabulary, and what else is predicted. Raises ValueError for a token that does
     not read as one."""
     names = [UNKNOWN, START_TOKEN]
-    tokens = dict.fromkeys(
-        [*names, *program.vocabulary, *(str(value) for value in predicted.values if value is not None)]
-    )
+    answers = [str(value) for value in predicted.values if value is not None]
+    tokens = dict.fromkeys([*names, *program.vocabulary, *answers])
     fast = Tokenizer(models.WordLevel({token: id for id, token in enumerate(tokens)}, unk_token=UNKNOWN))
     fast.pre_tokenizer, fast.decoder = SPLIT, JOIN
     fast.add_special_tokens(names)
@@ -116,7 +115,7 @@ class Compiler:
         for (block, _), own in zip(self.places, neurons, strict=True):
             spans.append((used[block], used[block] + len(own)) if own else ())
             used[block] += len(own)
-        config = self.make_config(spare_heads, max(1, *used.values()))
+        config = self.make_config(spare_heads, max([1, *used.values()]))
         model = Transformer(config).requires_grad_(False).eval()
         self.weights = dict(model.named_parameters())
         for weight in self.weights.values():
@@ -144,7 +143,7 @@ class Compiler:
             d_model=self.width,
             layers=1 + max((block for block, _ in self.places), default=-1),
             attention=Attention(
-                heads=max(heads, 1), d_head=max((1, *chain(*sizes))), mask=self.program.sees, scale=1.0
+                heads=max(heads, 1), d_head=max([1, *chain(*sizes)]), mask=self.program.sees, scale=1.0
             ),
             mlp=MLP(d_mlp=d_mlp, activation="relu"),
             norm=Norm("none"),
@@ -154,16 +153,15 @@ class Compiler:
 
     def write_ends(self) -> None:
         """The code of each token and of each position, of which the start token has none, and the head."""
-        ids, longest = {piece: id for id, piece in enumerate(self.tokenizer.pieces)}, self.program.longest
+        ids, longest = self.tokenizer.fast.get_vocab(), self.program.longest
         tokens, table = self.weights["embed.tokens.weight"], self.weights["head.weight"]
         tokens[ids[START_TOKEN], self.variables[START].span] = 1
         for number, token in enumerate(self.program.vocabulary):
             tokens[ids[token], self.variables[TOKENS].start + number] = 1
         self.weights["embed.positions.weight"][1:, self.variables[POSITIONS].span] = torch.eye(longest)
-        for number, value in enumerate(self.domains[self.program.predicts].values):
-            table[
-                ids[START_TOKEN if value is None else str(value)], self.variables[self.program.predicts].start + number
-            ] = LOGIT
+        predicted, first = self.domains[self.program.predicts].values, self.variables[self.program.predicts].start
+        for component, value in enumerate(predicted, first):
+            table[ids[START_TOKEN if value is None else str(value)], component] = LOGIT
         self.weights["head.bias"].copy_(-torch.arange(len(ids)) * LOGIT / (len(ids) * (longest + 1)))
 
     def write_head(self, step: Aggregate | Width, block: int, first: int) -> tuple[tuple[str, str], ...]:
