@@ -33,7 +33,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Select:
-    """For each position the positions whose `keys` go with its own value of `queries`. None goes with nothing."""
+    """Positions whose `keys` go with the value of `queries` of the position that looks. None goes with nothing."""
 
     keys: str
     queries: str
@@ -74,7 +74,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Width:
-    """How many positions are selected. It is written as 1 / (1 + count): what goes to the start token, which is
+    """Number of selected positions. It is written as 1 / (1 + count): what goes to the start token, which is
     selected besides."""
 
     name: str

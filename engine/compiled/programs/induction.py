@@ -12,8 +12,8 @@ def is_one_before(key: int, query: int) -> bool:
 
 
 def find_followers(tokens: Sequence[str]) -> list[str]:
-    """What followed the same token most often before, of several the first of the vocabulary; `<start>` where it stands
-    for the first time."""
+    """Finds what followed the same token most often before, of several the first of the vocabulary; `<start>` where it
+    stands for the first time."""
     answers = list[str]()
     for end, token in enumerate(tokens):
         found = Counter(tokens[at] for at in range(1, end + 1) if tokens[at - 1] == token)

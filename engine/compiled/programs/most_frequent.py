@@ -8,7 +8,7 @@ VOCABULARY = ("a", "b", "c", "d")
 
 
 def find_most_frequent(tokens: Sequence[str]) -> list[str]:
-    """Of the text up to each position; of equally frequent tokens the first of the vocabulary."""
+    """Counts up to each position; of equally frequent tokens the first of the vocabulary wins."""
     return [max(VOCABULARY, key=tokens[: end + 1].count) for end in range(len(tokens))]
 
 
