@@ -211,7 +211,7 @@ class Compiler:
         return tuple(readings)
 
     def list_neurons(self, step: Map) -> Iterator[Neuron]:
-        """Yields a neuron for each combination of values, or two for each step of a number. All are off at the start token."""
+        """Yields one a combination of values, or two for each step of a number; all are off at the start token."""
         results, start = step.list_results(self.domains), self.variables[START].start
         written, inputs = self.variables[step.name].start, [self.variables[name].start for name in step.inputs]
         places = [written + self.domains[step.name].values.index(result) for _, result in results]
