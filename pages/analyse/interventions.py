@@ -22,6 +22,7 @@ from engine.edits import ChangeToken, Edit, Patch, Scale, Source
 from engine.edits.experiment import Entry, Experiment
 from engine.edits.sources import RunSourcedEdit
 from engine.plurals import count_words
+from pages.controls.answer_key import draw_answer_key
 from pages.controls.compare.defaults import OTHER, link_edits
 from pages.controls.model_input.model_input import Subject, looked_at, reading
 from pages.controls.places import choose_place
@@ -66,7 +67,8 @@ READS = Choice("reads", "v", {"q": "query", "k": "key", "v": "value"}, label="re
 SLOPES = Choice("slopes", "5", {"1": "at the run itself", "5": "mean of 5 on the way"}, label="slopes")
 QUICK = 1.0  # seconds of measuring that nobody is told of
 SWEEPS = (OF_STREAM, OF_HEADS, OF_BLOCK)
-OWN = (AGAINST, SWAPPED, BECOMES, OTHER_TEXT, DIRECTION, METRIC, PART, VALUE, READS, SLOPES)
+MOST = choice("most", "40", ("10", "40", "160"), label="edges shown")
+OWN = (AGAINST, SWAPPED, BECOMES, OTHER_TEXT, DIRECTION, METRIC, PART, VALUE, READS, SLOPES, MOST)
 EDGES = ("edges", "paths")  # questions of a model that has edges
 SLOPED = ("first_order", "edges")  # of a metric that has slopes
 
@@ -84,6 +86,8 @@ def other_run(here: Here, subject: Subject, run: RunContext) -> PairContext:
             return swap_token(here, subject, run)
         if kind == TEXT:
             return read_other(here, subject, run)
+    here.leave_out("direction")
+    del here.parameters["direction"]
     constant = Constant() if kind == ZERO else mean_values(run.checkpoint)
     name, module = ("Constant()", "patching") if kind == ZERO else ("mean_values(checkpoint)", "pairs")
     imports = {f"engine.analysis.interventions.{module}": {name.partition("(")[0]}}
@@ -271,6 +275,8 @@ class Interventions(RunPage):
         super().draw_charts(shown, {title: one for title, one in charts.items() if one[0] not in missing})
         for why in dict.fromkeys(missing.values()):
             st.caption(escape_markdown(why))
+        if isinstance(shown.run, RunContext):
+            draw_answer_key(shown.run)
 
     def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
         assert isinstance(run, PairContext)

@@ -28,8 +28,8 @@ Part = Literal["stream", "attention", "MLP"]
 HeadPart = Literal["z", "q", "k", "v", "pattern"]
 Reads = Literal["q", "k", "v"]
 Slopes = Literal["1", "5"]
+Most = Literal["10", "40", "160"]  # of all edges those that are listed, the largest first
 SLOPES = {"1": 0, "5": 5}  # runs between both of which slopes are the mean; 0: those of the run that is changed
-EDGES = 40  # of all edges those that are listed, the largest first
 
 INTERVENTIONS = Registry()
 
@@ -220,7 +220,7 @@ def edges_table(run: PairContext, **given: Any) -> Table:
     """A line for each of the edges that do most, to first order, the largest first."""
     found = find_edges(run, given)
     values = found.values.nan_to_num()
-    first = values.abs().flatten().topk(min(EDGES, values.numel())).indices
+    first = values.abs().flatten().topk(min(int(given["most"]), values.numel())).indices
     at = [divmod(int(one), values.shape[1]) for one in first if values.flatten()[one] != 0]
     writers, readers = [found.writers[one] for one, _ in at], [found.readers[other] for _, other in at]
     columns: dict[str, Any] = {
@@ -239,6 +239,7 @@ def edges_table(run: PairContext, **given: Any) -> Table:
 def ask_edges(
     run: PairContext, row: Row, candidate: Vocab, against: Vocab | None = None,
     metric: MetricKind = "logit", direction: Direction = "restore", slopes: Slopes = "5",
+    most: Most = "40",
 ) -> Tensor:  # fmt: skip
     """Effect of every edge between two parts to first order: edge attribution patching."""
     sweep = Sweep(run.model, run.trace, run.other, metric, row, candidate, against, direction)

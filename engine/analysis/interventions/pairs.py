@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import torch
 from torch import Tensor
@@ -25,8 +25,9 @@ TEXTS, LENGTH = 16, 64  # texts of a mean, tokens of each at most
 
 
 def take_from(base: Trace, source: Trace) -> FromRun:
-    """Values of `source` for the positions of `base`, texts of unequal length by a longest common subsequence of their
-    tokens, as `by_pieces` aligns them. Raises ValueError for two runs of the same, and for pictures of two sizes."""
+    """Values of `source` for the positions of `base`: the same where both texts are of one length, else by a longest
+    common subsequence of their tokens, as `by_pieces` aligns them. Raises ValueError for runs of two models, and for
+    pictures of two sizes."""
     if base.hooks is not source.hooks:
         raise ValueError("both runs must be of one model; run the other text on the same.")
     partners = dict[str, Tensor]()
@@ -35,12 +36,18 @@ def take_from(base: Trace, source: Trace) -> FromRun:
             if own.shape != theirs.shape:
                 raise ValueError("both pictures must be of one size; choose another one.")
             return FromRun(source)
-        found = torch.full((own.shape[-1],), -1)
-        aligned = by_pieces(list(map(str, own[0].tolist())), list(map(str, theirs[0].tolist())))
-        for first, second in zip(aligned.first, aligned.second, strict=True):
-            found[first[0]] = second[0]
-        partners[side] = found
+        partners[side] = align(*(list(map(str, one[0].tolist())) for one in (own, theirs)))
     return FromRun(source, partners)
+
+
+def align(own: Sequence[str], theirs: Sequence[str]) -> Tensor:
+    """Position there of each here, pos; -1: none."""
+    if len(own) == len(theirs):
+        return torch.arange(len(own))
+    found, aligned = torch.full((len(own),), -1), by_pieces(own, theirs)
+    for first, second in zip(aligned.first, aligned.second, strict=True):
+        found[first[0]] = second[0]
+    return found
 
 
 def read_by_stack(base: Trace, source: Trace) -> dict[str, tuple[Tensor, Tensor]]:
