@@ -1,6 +1,6 @@
 """The command line, `python -m engine` in a checkout and `loupe` where a wheel is installed: `train RECIPE`, `search
-RECIPE KEY=VALUES`, `options`, `runs`, `fork RUN STEP NEW`, `generate MODEL PROMPT`, `analyse MODEL TEXT`, `size
-MODEL`, `serve`, `open FOLDER`, `doctor`."""
+RECIPE KEY=VALUES`, `options`, `runs`, `fork RUN STEP NEW`, `generate MODEL PROMPT`, `analyse MODEL TEXT`, `sweep MODEL
+PAIRS`, `size MODEL`, `serve`, `open FOLDER`, `doctor`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tqdm import tqdm
 from engine.analysis.sizes.report import report
 from engine.checkpoints import load
 from engine.checkpoints.assemble import FLOATS
-from engine.cli import analyse, doctor, serve
+from engine.cli import analyse, doctor, serve, sweep
 from engine.cli import generate as cli_generate
 from engine.data import digits
 from engine.model.presets import NAMED
@@ -99,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
     forking.add_argument("new", help="what the new run is called")
     forking.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="of the recipe, such as optimiser.lr=1e-4")
     forking.set_defaults(run=run_fork)
-    for one in (cli_generate, analyse, serve, doctor):
+    for one in (cli_generate, analyse, sweep, serve, doctor):
         one.add_to(commands)
     sizing = commands.add_parser("size", help="count a model's parameters, operations and memory")
     sizing.add_argument("model", help="a published name such as bert-base, a shipped one, a folder, or run:NAME[@STEP]")
