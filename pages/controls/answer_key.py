@@ -34,9 +34,9 @@ def draw_answer_key(run: RunContext) -> None:
     marks = run.cached("marks", lambda: mark_analyses(run.checkpoint, key))
     st.dataframe([mark_row(mark) for mark in marks], hide_index=True, width="stretch", column_config=COLUMNS)
     st.caption(
-        "Every analysis on the same pairs of texts, drawn at random, of which one token and the prediction differ. What "
-        "has more than 1 % of what separates both predictions in one of the pairs is found: recall is the share of the "
-        "key that is, precision the share of what is found that stands in the key."
+        "Every analysis on the same pairs of texts, drawn at random, of which one token and the prediction differ. "
+        "What has more than 1 % of what separates both predictions in one of the pairs is found: recall is the share "
+        "of the key that is, precision the share of what is found that stands in the key."
     )
 
 

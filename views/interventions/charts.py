@@ -170,11 +170,31 @@ def draw_paths(table: pd.DataFrame, shade: Shade) -> AltairChart:
     return signed_cells(named, shade, across, down, [alt.Tooltip("writer"), alt.Tooltip("reader")], does=DOES)
 
 
+def draw_circuits(table: pd.DataFrame, shade: Shade) -> AltairChart:
+    """`faithful` and `left` by `size`, and the span of random circuits."""
+    names = {"faithful": "these parts alone", "left": "without them", "random": "as many drawn at random, the mean"}
+    lines = table.melt(["size", "part"], list(names), "of", "share")
+    lines["of"] = lines["of"].map(names)
+    x = alt.X("size:Q", title="parts, the one that is needed most first", axis=alt.Axis(tickMinStep=1))
+    palette = [colors(shade)[role] for role in ("attention", "value", "soft")]
+    color = alt.Color(
+        "of:N", title=None, sort=[*names.values()], scale=alt.Scale(domain=[*names.values()], range=palette)
+    )
+    told = [alt.Tooltip("size"), alt.Tooltip("part", title="last of them"), alt.Tooltip("share", format=".3f")]
+    share = "share of what all of them do"
+    y = alt.Y("share:Q", title=share)
+    drawn = alt.Chart(lines, height=260).mark_line(point=True).encode(x=x, y=y, color=color, tooltip=told)
+    band = alt.Chart(table).mark_area(opacity=0.15, color=colors(shade)["soft"])
+    band = band.encode(x="size:Q", y=alt.Y("random_low:Q", title=share), y2="random_high:Q")
+    return at_least(band + drawn, 420)
+
+
 CHARTS: dict[str, tuple[str, Callable[[pd.DataFrame, Shade], AltairChart]]] = {
     "Each place by itself": ("patched_places", draw_places),
     "Each head by itself, at all positions": ("patched_heads", draw_heads),
     "Each head of one block, by position": ("patched_block", draw_block),
     "Measured, and to first order": ("first_order", draw_first_order),
     "The edges that do most": ("edges", draw_edges),
+    "The parts that are needed, alone": ("circuits", draw_circuits),
     "Each edge by itself: what the heads of one block read of earlier parts": ("paths", draw_paths),
 }

@@ -11,6 +11,7 @@ from typing import Any, Literal, LiteralString
 import torch
 from torch import Tensor
 
+from engine.analysis.interventions.circuit import Curve, trace_curve
 from engine.analysis.interventions.edges import Edges, Node
 from engine.analysis.interventions.metric import MetricKind, read_row
 from engine.analysis.interventions.pairs import partner_row
@@ -244,6 +245,40 @@ def ask_edges(
     """Effect of every edge between two parts to first order: edge attribution patching."""
     sweep = Sweep(run.model, run.trace, run.other, metric, row, candidate, against, direction)
     return sweep.estimate_edges(0 if slopes == "1" else 5).values
+
+
+def find_curve(run: PairContext, given: Mapping[str, Any]) -> Curve:
+    pair = pair_of(given)
+    return run.cached(("circuits", pair), lambda: trace_curve(find_sweep(run, pair)))
+
+
+def circuits_table(run: PairContext, **given: Any) -> Table:
+    """A line for each size: the part that comes last, and the shares of the circuit, of what is left without it, and of
+    the random circuits."""
+    found = find_curve(run, given)
+    columns: dict[str, Any] = {
+        "size": list(found.sizes),
+        "part": ["none" if size == 0 else node_name(found.nodes[size - 1]) for size in found.sizes],
+        "faithful": found.faithful.tolist(),
+        "left": found.left.tolist(),
+        "random": found.random.mean(1).tolist(),
+        "random_low": found.random.amin(1).tolist(),
+        "random_high": found.random.amax(1).tolist(),
+    }
+    return Table(columns, {"model": run.model_name, "table": "circuits by size"})
+
+
+@INTERVENTIONS.question(
+    "circuits",
+    returns={"faithful": ("size",), "left": ("size",), "random": ("size", "circuit")},
+    make_table=circuits_table,
+)
+def ask_circuits(
+    run: PairContext, row: Row, candidate: Vocab, against: Vocab | None = None,
+    metric: MetricKind = "logit", direction: Direction = "restore",
+) -> Curve:  # fmt: skip
+    """How much of the prediction the heads and MLPs that are needed most make alone."""
+    return trace_curve(Sweep(run.model, run.trace, run.other, metric, row, candidate, against, direction))
 
 
 def find_paths(run: PairContext, given: Mapping[str, Any]) -> Edges:

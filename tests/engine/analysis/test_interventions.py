@@ -9,6 +9,7 @@ from torch import Tensor
 
 from engine import load, run
 from engine.analysis.attribution import Hold
+from engine.analysis.interventions.circuit import list_nodes, measure_circuits, trace_curve
 from engine.analysis.interventions.edges import Node, check_edges, patch_paths
 from engine.analysis.interventions.metric import Metric, read_row
 from engine.analysis.interventions.pairs import mean_values, nearest_token, partner_row, salient_position, take_from
@@ -190,3 +191,26 @@ def test_edges_are_of_models_whose_parts_read_sums() -> None:
     assert edges.values.dtype == torch.float32 and edges.values[0].isfinite().all()
     assert edges.values[edges.writers.index(Node("MLP", 2)), edges.readers.index(Node("q", 0, 0))].isnan()
     assert Metric("logit", 2)(torch.eye(3)).tolist() == [0, 0, 1]
+
+
+def test_a_circuit_alone_is_the_run_with_every_other_part_replaced() -> None:
+    model = tiny.model()
+    clean, other = pair_of(model)
+    for direction in ("restore", "break"):
+        sweep = Sweep(model, clean, other, "logit", -1, 2, None, direction)  # type: ignore[arg-type]
+        nodes = list_nodes(model.config)
+        kept = torch.rand(3, len(nodes), generator=torch.Generator().manual_seed(1)) > 0.5
+        edits = []
+        for layer in range(3):
+            heads = [node.head for node, keep in zip(nodes, kept[1].tolist(), strict=True)
+                     if (node.part, node.layer) == ("head", layer) and not keep]  # fmt: skip
+            edits += [Patch(f"blocks.{layer}.attn.z", Source(OTHER), {"head": heads})] if heads else []
+            if not kept[1, nodes.index(Node("MLP", layer))]:
+                edits.append(Patch(f"blocks.{layer}.mlp.out", Source(OTHER)))
+        alone = float(run(model, IDS, ["logits"], edits)["logits"][0, -1, 2])
+        assert float(measure_circuits(sweep, kept)[1]) == pytest.approx(alone, abs=1e-4)
+        curve = trace_curve(sweep)
+        assert curve.sizes == tuple(range(len(nodes) + 1)) and curve.random.shape == (len(nodes) + 1, 8)
+        assert curve.faithful[[0, -1]].tolist() == pytest.approx([0, 1], abs=1e-4) == curve.left[[-1, 0]].tolist()
+    with pytest.raises(ValueError, match="No head and no MLP holds another value"):
+        trace_curve(Sweep(model, clean, run(model, IDS, edits=[Scale("final_norm.out", 2.0)]), "logit", -1, 2))
