@@ -86,6 +86,7 @@ checkpoints: .venv/installed
 	for recipe in $$(grep -LE "$(RESTS_ON)" assets/recipes/*.toml; grep -lE "$(RESTS_ON)" assets/recipes/*.toml); do name=$$(basename $$recipe .toml); \
 		LOUPE_CORPORA="$(CORPORA)" $(BIN)/python -m engine train $$recipe --out runs/$$name --publish $(OUT)/$$name \
 			--licence MIT --stored float16 || exit 1; done
+	$(BIN)/python -m scripts.compiled $(OUT)
 
 adapters: .venv/installed
 	for recipe in assets/adapt/style-*.toml; do name=$$(basename $$recipe .toml); \

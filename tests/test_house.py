@@ -89,6 +89,7 @@ ENGINE = [
     ["engine.edits"],
     ["engine.runtime.batch", "engine.runtime.recording", "engine.runtime.run", "engine.runtime.trace"],
     ["engine.checkpoints"],
+    ["engine.compiled"],
     ["engine.runtime"],
     ["engine.data"],
     ["engine.conversations"],

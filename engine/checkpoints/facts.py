@@ -14,8 +14,8 @@ from engine.checkpoints.locate import CheckpointLocation
 from engine.checkpoints.weights import read_json, shards
 
 BESIDE = re.compile(
-    r"(.*config|generation_config|card|vocab|tokenizer|special_tokens_map|added_tokens|tekken|chat_template)\.json|"
-    r"chat_template\.jinja|(merges|vocab)\.txt|.*\.(model|spm)|README\.md|(LICEN[CS]E|COPYING)([.-]\w+)?",
+    r"(.*config|generation_config|card|answer_key|vocab|tokenizer|special_tokens_map|added_tokens|tekken)\.json|"
+    r"chat_template\.(json|jinja)|(merges|vocab)\.txt|.*\.(model|spm)|README\.md|(LICEN[CS]E|COPYING)([.-]\w+)?",
     re.IGNORECASE,
 )
 README_BYTES = 2**16  # bytes of a README or a licence

@@ -19,6 +19,7 @@ WEIGHTS = (
     "pytorch_model.bin.index.json",
     "adapter_model.safetensors",
 )
+ANSWER_KEY = "answer_key.json"  # which part of a compiled model does what (engine/compiled/)
 KINDS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
 BESIDE = (
     "config.json",
@@ -26,6 +27,7 @@ BESIDE = (
     "preprocessor_config.json",
     "processor_config.json",
     "card.json",
+    ANSWER_KEY,
     "README.md",
     "tokenizer.json",
     "tokenizer_config.json",

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from shutil import rmtree
+from shutil import copyfile, rmtree
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any, Literal
 from zipfile import ZIP_STORED, ZipFile
@@ -29,7 +29,7 @@ from engine.checkpoints.family import DROPPED, Family, Row, invert_rows, transla
 from engine.checkpoints.folder_settings import LABELS, PROCESSOR, START, FolderSettings
 from engine.checkpoints.generation_config import NAME as GENERATION
 from engine.checkpoints.generation_config import READ, write_generation
-from engine.checkpoints.locate import CheckpointLocation
+from engine.checkpoints.locate import ANSWER_KEY, CheckpointLocation
 from engine.checkpoints.recomputed import SINUSOIDS
 from engine.checkpoints.weights import LARGEST_HEADER, LARGEST_JSON, write_weights
 from engine.inputs.processors import read_processor
@@ -250,7 +250,8 @@ def export_checkpoint(checkpoint: Checkpoint, form: Form, folder: Path) -> Path:
     """Write into `folder` what `checkpoint.save` writes, as a zip of one folder, or a single `.safetensors`.
 
     Either opens in Loupe as it was, tokenizer, card and labels included; the folder is one that transformers reads
-    wherever it has such a model. Raises ValueError for a tokenizer that is too large for the header of one file.
+    wherever it has such a model, and has the answer key of a compiled one. Raises ValueError for a tokenizer that is
+    too large for the header of one file.
     """
     name = name_export(checkpoint.name)
     if form == "file":
@@ -258,6 +259,8 @@ def export_checkpoint(checkpoint: Checkpoint, form: Form, folder: Path) -> Path:
         return folder / f"{name}.safetensors"
     with TemporaryDirectory(dir=folder) as made:
         save(checkpoint, Path(made) / name)
+        if checkpoint.source is not None and (checkpoint.source / ANSWER_KEY).is_file():
+            copyfile(checkpoint.source / ANSWER_KEY, Path(made) / name / ANSWER_KEY)
         zip_folder(Path(made), folder / f"{name}.zip")
     return folder / f"{name}.zip"
 

@@ -11,11 +11,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from engine.checkpoints import Checkpoint
+from engine.checkpoints.locate import ANSWER_KEY
 from engine.compiled.program import POSITIONS, START, TOKENS
 from engine.json_text import parse_json
 from engine.model.from_dict import build
 
-NAME = "answer_key.json"
 LARGEST = 2**22  # bytes that are read of such a file
 
 Part: TypeAlias = tuple[str, int | None, int | None]
@@ -106,17 +107,30 @@ class AnswerKey:
         return found
 
     def save(self, folder: Path) -> None:
-        (folder / NAME).write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(asdict(self), indent=1, ensure_ascii=False)
+        (folder / ANSWER_KEY).write_text(text + "\n", encoding="utf-8")
 
 
 def read_answer_key(folder: str | Path) -> AnswerKey:
     """The key that lies in the folder of a compiled model. Raises FileNotFoundError where there is none, and
     ValueError for a file that is no such key."""
-    file = Path(folder) / NAME
+    file = Path(folder) / ANSWER_KEY
     if (size := file.stat().st_size) > LARGEST:
         raise ValueError(f"{file} must be at most {LARGEST:,} bytes, got {size:,}.")
     try:
         key: AnswerKey = build(AnswerKey, parse_json(file.read_bytes()))
     except ValueError as error:
         raise ValueError(f"{file} is no answer key: {error}") from error
+    return key
+
+
+def find_answer_key(checkpoint: Checkpoint) -> AnswerKey | None:
+    """The key that lies beside the weights of a checkpoint; None where none does. Raises ValueError for a file that is
+    no key of this model."""
+    if checkpoint.source is None or not (checkpoint.source / ANSWER_KEY).is_file():
+        return None
+    key, config = read_answer_key(checkpoint.source), checkpoint.config
+    width = max((variable.span.stop for variable in key.variables), default=0)
+    if (key.blocks, key.heads) != (config.layers, config.attention.heads) or width > config.d_model:
+        raise ValueError(f"{checkpoint.source / ANSWER_KEY} is the key of another model.")
     return key

@@ -62,6 +62,8 @@ def facts(checkpoint: Checkpoint, about: Facts | None) -> list[Fact]:
         found += [("files", f"{len(about.files)}, {size(about.bytes)}")]
     trained = [f"{checkpoint.card[key]:,} {key}" for key in ("steps", "tokens") if is_count(checkpoint.card.get(key))]
     found += [("trained", ", ".join(trained))] if trained else []
+    if isinstance(program := checkpoint.card.get("program"), list):
+        found += [("trained", f"no, compiled from a program of {count_words(len(program), 'line')}")]
     perplexity = checkpoint.card.get("perplexity")
     held_out = perplexity.get("held_out") if isinstance(perplexity, dict) else None
     return [*found, *([("perplexity", f"{held_out:.3g}, held out")] if isinstance(held_out, float) else [])]

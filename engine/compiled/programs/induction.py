@@ -23,7 +23,7 @@ def find_followers(tokens: Sequence[str]) -> list[str]:
 
 PROGRAM = Program(
     name="induction",
-    title="What followed the same token before; <start> where a token stands for the first time.",
+    title="What followed the same token before, or <start> where a token stands for the first time.",
     vocabulary=("a", "b", "c", "d"),
     longest=7,
     sees="causal",

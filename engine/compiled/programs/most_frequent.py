@@ -14,7 +14,7 @@ def find_most_frequent(tokens: Sequence[str]) -> list[str]:
 
 PROGRAM = Program(
     name="most_frequent",
-    title="The most frequent token of the text so far; of several the first in the alphabet.",
+    title="The most frequent token of the text so far, of several the first in the alphabet.",
     vocabulary=VOCABULARY,
     longest=6,
     sees="causal",

@@ -30,6 +30,12 @@ OTHER: dict[str, dict[str, Any]] = {
     "infill": {"text": "How old[gMASK] he?"},
     "digits-vit": {"picture": 1},
     "digits-imagegpt": {"picture": 1},
+    "compiled-brackets": {"text": "())())(()())"},
+    "compiled-histogram": {"text": "b a c b d a"},
+    "compiled-induction": {"text": "b c a b b c a"},
+    "compiled-most-frequent": {"text": "a c b c b b"},
+    "compiled-reversal": {"text": "b b c d d b"},
+    "compiled-sorting": {"text": "3 2 3 1 3 2"},
 }
 
 

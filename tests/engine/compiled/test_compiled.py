@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from engine.checkpoints import load
+from engine.checkpoints.locate import ANSWER_KEY
 from engine.compiled import CompiledCheckpoint, Program, compile_program, read_answer_key
-from engine.compiled.answer_key import NAME
 from engine.compiled.program import START, START_TOKEN, TOKENS, Aggregate, Map, Select, Width, is_any, is_same
 from engine.compiled.programs import compiled_programs
 from tests.engine import tiny  # noqa: F401 - one thread
@@ -114,9 +114,9 @@ def test_a_wrong_key_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_answer_key(tmp_path)
     compile_program(compiled_programs()["induction"]).key.save(tmp_path)
-    whole = (tmp_path / NAME).read_text()
+    whole = (tmp_path / ANSWER_KEY).read_text()
     for old, new in {"{": "[", '"k"': '"x"', '"previous"': '"y"', '"block": 1': '"block": 2'}.items():
-        (tmp_path / NAME).write_text(whole.replace(old, new, 1))
+        (tmp_path / ANSWER_KEY).write_text(whole.replace(old, new, 1))
         with pytest.raises(ValueError, match="is no answer key"):
             read_answer_key(tmp_path)
 
