@@ -105,8 +105,8 @@ def compare_with_guessing(checkpoint: Checkpoint, ids: Sequence[int], logits: Te
 
 def first_asked(checkpoint: Checkpoint, ids: Sequence[int]) -> int:
     """Position of the first token that the training asked for: behind the start; in a model that was tuned to answer,
-    behind the last separator. The end of `ids` where it cannot be told, as of repeats and tables, or there is none, as of
-    a compiled model."""
+    behind the last separator. The end of `ids` where it cannot be told, as of repeats and tables, where there is none,
+    and in a compiled model."""
     if "program" in checkpoint.card:
         return len(ids)
     objective = checkpoint.card.get("objective", "next")

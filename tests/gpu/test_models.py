@@ -11,7 +11,7 @@ from torch import Tensor
 from engine import generate, load, run
 from engine.analysis.pseudo import pseudo_surprise
 from engine.analysis.surprise import surprise
-from engine.checkpoints import Checkpoint, shipped_names
+from engine.checkpoints import Checkpoint
 from engine.edits import Scale
 from engine.generation.beam import beam
 from engine.generation.prompt import begin
@@ -21,6 +21,7 @@ from tests.engine import tiny
 from tests.engine.checkpoints.test_export import TEXTS, given
 from tests.engine.model.test_every_hook import CONFIGS, read
 from tests.gpu.conftest import Card
+from tests.shipped import DIFFERENT
 
 TOLERANCE = 1e-4
 ALIKE = 0.99  # least cosine of what bfloat16 gives with what float32 does
@@ -76,7 +77,7 @@ ALIKE_OTHERS = {"bilingual", "instruct", "in-context", "t5-spans", "t5-tasks"}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in ALIKE_OTHERS)) for name in shipped_names()]
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in ALIKE_OTHERS)) for name in DIFFERENT]
 )
 def test_every_shipped_model_reads_and_writes_as_on_the_cpu(name: str, place: Card) -> None:
     checkpoint = load(name)

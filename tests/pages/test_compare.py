@@ -16,15 +16,17 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 
 from engine.budget import budget
 from engine.checkpoints import load
+from engine.compiled.programs import compiled_programs
 from engine.edits import SilenceHeads
 from engine.edits.experiment import Experiment
 from engine.inputs.readers import read_pixels
 from engine.runtime import library
 from engine.runtime.run import run
-from pages.controls.compare.defaults import Sides, link_sides
+from pages.controls.compare.defaults import Sides, link_sides, values_of_example
 from pages.controls.model_input.model_input import EXAMPLES
 from pages.controls.what_if.experiment import EditTrial
 from tests.pages.mounted import mounted, read_markdown, record
+from tests.shipped import COMPILED
 from views.core.payload import Named, unpack
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +49,19 @@ def view(app: AppTest) -> tuple[dict, dict[str, Named]]:
 
 def texts(app: AppTest) -> list[str]:
     return [app.text_input(key=f"{letter}_text").value for letter in "ab"]
+
+
+def test_the_texts_of_a_compiled_model_differ_in_one_token_and_in_the_last_answer() -> None:
+    for name in COMPILED:
+        checkpoint, program = library.checkpoint(name), compiled_programs()[name.partition("-")[2].replace("-", "_")]
+        answers, read = [], [checkpoint.tokenizer.encode(values_of_example(name, two)["text"]) for two in (False, True)]
+        assert sum(one != other for one, other in zip(read[0].ids, read[1].ids, strict=True)) == 1, name
+        for encoding in read:
+            assert len(encoding.ids) == checkpoint.config.context
+            answers.append(program.answer(encoding.pieces[1:])[-1])
+            best = run(checkpoint.model, encoding)["logits"][0, -1].argmax().item()
+            assert checkpoint.tokenizer.piece(best) == answers[-1]
+        assert answers[0] != answers[1], name
 
 
 def test_it_opens_on_one_model_and_two_texts_and_both_runs_are_the_engines() -> None:

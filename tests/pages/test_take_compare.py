@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.checkpoints import shipped_names
 from tests.pages.test_compare import opened
 from tests.pages.test_take import asked, ran, view
+from tests.shipped import DIFFERENT
 
 SILENT = json.dumps([{"edit": "SilenceHeads", "layer": 0, "heads": [1]}])
 
@@ -28,7 +28,7 @@ def hook(app: AppTest, letter: str, layer: int) -> str:
     return f"{letter}/{one['side'] + '.' if one['side'] else ''}blocks.{layer}.{one['focus']}.pattern"
 
 
-@pytest.mark.parametrize("model", shipped_names())
+@pytest.mark.parametrize("model", DIFFERENT)
 def test_the_lines_of_a_comparison_give_both_patterns_as_they_are_drawn_and_the_difference_of_the_data(
     model: str,
 ) -> None:

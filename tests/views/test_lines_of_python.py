@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from engine import load
 from engine.budget import budget
-from engine.checkpoints import shipped_names, write_adapter
+from engine.checkpoints import write_adapter
 from engine.edits import ApplyAdapter, AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
 from engine.inputs.readers import (
     GAP,
@@ -32,6 +32,7 @@ from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine.model.layers.test_lora import random_adapter
+from tests.shipped import DIFFERENT
 from views.core.codegen import OWN_ADAPTER, OWN_MODEL, OWN_PATH, Fields, SelectedValue, lines, source_of
 
 TEXT = 'She said "no", and\\or went.'
@@ -114,7 +115,7 @@ def test_a_model_in_loupes_folder_is_found_from_another_one(tmp_path: Path, monk
     assert load("assets/checkpoints/stories").report.ok
 
 
-@pytest.mark.parametrize("name", shipped_names())
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_the_lines_of_every_shipped_model_give_the_same_tensor_and_the_number_that_is_looked_at(name: str) -> None:
     fields = given(name)
     trace = traced(name, fields)

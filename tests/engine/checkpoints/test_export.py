@@ -15,14 +15,16 @@ import transformers
 from safetensors import safe_open
 
 from engine import load, run
-from engine.checkpoints import Checkpoint, shipped_names
+from engine.checkpoints import Checkpoint
 from engine.checkpoints.save import CONFIG, export_checkpoint
 from engine.checkpoints.weights import write_weights
+from engine.compiled import find_answer_key
 from engine.model.config import MLP, Attention, Encoder, ModelConfig, Norm, OutputHead, Patches, Positions
 from engine.model.config import Embedding as EmbeddingConfig
 from engine.runtime.trace import Trace
 from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns
+from tests.shipped import COMPILED, DIFFERENT, TRAINED
 
 EXPRESSED = {"bilingual", "digits-imagegpt", "digits-vit", "everyday", "in-context", "instruct", "stories"}
 EXPRESSED |= {"tales-bert", "long-stories", "t5-spans", "t5-tasks", "t5-answers"}
@@ -33,6 +35,7 @@ TEXTS |= {"t5-spans": "A <extra_id_0> sees a cat.", "t5-tasks": "sort: A dog see
 TEXTS |= {"t5-answers": "summarize: A dog sees a cat. It sleeps."}
 TEXTS |= {"in-context": "cow: zog\npie: kex\nhorse:"}
 TEXTS |= {"translate-en-fr": "the cat sees the dog", "infill": "The [gMASK] was happy.[sop]dog"}
+TEXTS |= dict.fromkeys(COMPILED, "a(())1")
 
 
 def unzipped(file: Path) -> Path:
@@ -65,7 +68,7 @@ def of_transformers(folder: Path, trace: Trace) -> Any:
 
 
 def test_every_shipped_model_is_tried() -> None:
-    assert EXPRESSED | {"induction", "infill", "translate-en-fr"} == set(shipped_names())
+    assert EXPRESSED | {"induction", "infill", "translate-en-fr"} == set(TRAINED)
 
 
 @pytest.mark.parametrize("name", sorted(EXPRESSED))
@@ -167,13 +170,16 @@ def same(one: Checkpoint, other: Checkpoint) -> None:
 
 
 @pytest.mark.parametrize("form", ["folder", "file"])
-@pytest.mark.parametrize("name", shipped_names())
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_everything_comes_back(name: str, form: Any, tmp_path: Path) -> None:
     checkpoint = load(name)
     file = export_checkpoint(checkpoint, form, tmp_path)
     assert file.name == f"{name}.{'zip' if form == 'folder' else 'safetensors'}"
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
-    same(checkpoint, load(unzipped(file) if form == "folder" else file))
+    again = load(unzipped(file) if form == "folder" else file)
+    same(checkpoint, again)
+    if form == "folder":
+        assert find_answer_key(again) == find_answer_key(checkpoint)
 
 
 def test_weights_changed_here_are_the_ones_taken_away(tmp_path: Path) -> None:

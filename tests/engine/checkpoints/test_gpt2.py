@@ -9,13 +9,14 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, GPT2Model
 
-from engine.checkpoints import Checkpoint, load, shipped_names
+from engine.checkpoints import Checkpoint, load
 from engine.checkpoints.locate import locate
 from engine.generation.generate import generate
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from engine.tokenizers import tokenizer_kinds, train
 from tests.engine import tiny
+from tests.shipped import DIFFERENT
 
 IDS = torch.tensor([[5, 0, 50, 7, 7, 31, 12, 3, 44, 1]])
 SMALL = {"vocab_size": 53, "n_positions": 20, "n_embd": 24, "n_layer": 3, "n_head": 4}
@@ -186,7 +187,7 @@ def test_a_saved_tokenizer_gives_transformers_the_same_ids(kind: str, tmp_path: 
     assert load(tmp_path).tokenizer.encode(TEXT).ids == tokenizer.encode(TEXT).ids
 
 
-@pytest.mark.parametrize("name", shipped_names())
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_transformers_reads_shipped_checkpoints_of_families_it_knows(name: str) -> None:
     checkpoint = load(name)
     folder = locate(name).weights.parent

@@ -9,11 +9,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine import load
-from engine.checkpoints import Checkpoint, IncompleteWeights, shipped_names
+from engine.checkpoints import Checkpoint, IncompleteWeights
 from engine.checkpoints.report import UnknownNames
 from engine.model.config import MLP, Attention, Positions
 from engine.runtime.run import run
 from tests.engine import tiny
+from tests.shipped import TRAINED
 
 OWN = {
     "transformer.h.": "layer",
@@ -149,7 +150,7 @@ def test_several_tensors_are_stacked_into_one(tmp_path: Path) -> None:
     assert torch.equal(run(checkpoint.model, IDS)["logits"], run(model, IDS)["logits"])
 
 
-@pytest.mark.parametrize("name", [name for name in shipped_names() if name != "induction"])
+@pytest.mark.parametrize("name", [name for name in TRAINED if name != "induction"])
 def test_loupes_own_weights_are_known_without_their_config(name: str, tmp_path: Path) -> None:
     model = load(name).model
     torch.save(model.state_dict(), tmp_path / "own.pt")

@@ -9,10 +9,13 @@ import torch
 
 from engine.checkpoints import load
 from engine.checkpoints.locate import ANSWER_KEY
-from engine.compiled import CompiledCheckpoint, Program, compile_program, read_answer_key
+from engine.compiled import CompiledCheckpoint, Program, compile_program, find_answer_key, read_answer_key
 from engine.compiled.program import START, START_TOKEN, TOKENS, Aggregate, Map, Select, Width, is_any, is_same
 from engine.compiled.programs import compiled_programs
+from engine.places import CHECKPOINTS
+from scripts.compiled import compile_shipped
 from tests.engine import tiny  # noqa: F401 - one thread
+from tests.shipped import COMPILED
 
 TEXTS = {"brackets": 8190, "induction": 21844}  # the others have 5460
 each_program = pytest.mark.parametrize("program", compiled_programs().values(), ids=lambda program: program.name)
@@ -133,3 +136,23 @@ def test_a_wrong_key_is_refused(tmp_path: Path) -> None:
 def test_a_wrong_program_is_refused(step: Map | Width, predicts: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         compile_program(replace(compiled_programs()["histogram"], steps=(step,), predicts=predicts))
+
+
+def test_what_is_shipped_is_what_the_programs_compile_to(tmp_path: Path) -> None:
+    shipped = [*compile_shipped()]
+    assert sorted(one.name for one in shipped) == COMPILED
+    for one in shipped:
+        one.save(tmp_path / one.name)
+        made = {file.name: file.read_bytes() for file in (tmp_path / one.name).iterdir()}
+        assert {file.name: file.read_bytes() for file in (CHECKPOINTS / one.name).iterdir()} == made
+        assert find_answer_key(load(one.name)) == one.key
+
+
+def test_a_trained_model_has_no_key_and_that_of_another_model_is_none(tmp_path: Path) -> None:
+    assert find_answer_key(load("induction")) is None
+    one, other = (compile_program(compiled_programs()[name]) for name in ("induction", "sorting"))
+    assert find_answer_key(one) is None  # came from no file
+    one.save(tmp_path)
+    other.key.save(tmp_path)
+    with pytest.raises(ValueError, match=r"answer_key.json is the key of another model\.$"):
+        find_answer_key(load(tmp_path))
