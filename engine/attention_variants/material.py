@@ -51,6 +51,8 @@ def why_unsuited(checkpoint: Checkpoint) -> str:
         return "has a mask that is not causal over the whole text, which this page cannot read"
     if config.norm.place != "before":
         return "has its norms after attention, which this page cannot read"
+    if config.norm.kind == "none":
+        return "has no norm before attention, which this page cannot read"
     return ""
 
 

@@ -352,7 +352,7 @@ def test_a_number_is_told_apart_by_what_stands_beside_it(
 def test_what_a_card_counts_is_as_many(card: Path) -> None:
     about = json.loads(card.read_text(encoding="utf-8"))
     config = of(card.parent.name).config
-    known = {f"{config.layers} layer", f"{picture.SIDE} pixel"}
+    known = {f"{config.layers} layer", f"{picture.SIDE} pixel", f"{len(about.get('program', ()))} row"}
     tasks = {task.partition(",")[0] for task in about.get("measured", {}).get("by_task", ())}
     tokenizer = of(card.parent.name).tokenizer
     marks = [name for name in tokenizer.special_tokens if name.startswith("[to")] if tokenizer else []

@@ -613,7 +613,11 @@ def test_each_number_of_a_lesson_and_its_note_is_computed_or_from_a_paper(name: 
 def test_each_number_of_a_card_is_one_that_was_measured(card: Path) -> None:
     about = json.loads(card.read_text(encoding="utf-8"))
     config = json.loads(card.with_name("config.json").read_text(encoding="utf-8"))
-    known = {form for value in leaves([about, config]) for form in (f"{value:,}", f"{value:.0%}".replace("%", " %"))}
+    known = {
+        form
+        for value in leaves([about, config, len(about.get("program", ()))])
+        for form in (f"{value:,}", f"{value:.0%}".replace("%", " %"))
+    }
     assert about["name"] == card.parent.name
     assert not numbers_of([about["about"]]) - known
 

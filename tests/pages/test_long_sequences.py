@@ -146,12 +146,16 @@ def test_a_link_hides_controls_and_says_what_it_could_not_restore(asked: list[tu
     assert {"model", "window", "measuring"} <= set(offered)
 
 
-def test_a_link_to_a_model_that_cannot_be_measured_says_why(asked: list[tuple[str, int]]) -> None:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("infill", "uses rotary positions"), ("compiled-brackets", "has no norm before attention")],
+)
+def test_a_link_to_a_model_that_cannot_be_measured_says_why(name: str, why: str, asked: list[tuple[str, int]]) -> None:
     app = AppTest.from_file(PAGE, default_timeout=60)
-    app.query_params["model"] = "infill"
+    app.query_params["model"] = name
     app.run()
     (said,) = [one.value for one in app.info]
-    assert "the model 'infill' uses rotary positions, which this page cannot read" in said
+    assert f"the model '{name}' {why}, which this page cannot read" in said
     assert app.selectbox(key="model").value == "stories"
 
 

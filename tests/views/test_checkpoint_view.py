@@ -59,6 +59,7 @@ def test_the_card_says_what_the_checkpoint_is() -> None:
     assert whole and sentence == "53 tensors, every one accounted for"
     assert counts == "52 loaded · 1 tied · 0 missing · 0 unexpected"
     assert found.says == STORIES.card["about"]
+    assert ("trained", "no, compiled from a program of 2 lines") in view.facts(load("compiled-induction"), None)
 
 
 def test_what_a_card_measured_is_said_value_by_value() -> None:
