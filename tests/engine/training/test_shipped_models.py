@@ -430,4 +430,4 @@ def test_the_head_that_infill_opens_on_looks_at_the_word_behind_the_gap() -> Non
 
 
 def test_all_shipped_files_together_stay_small() -> None:
-    assert sum(file.stat().st_size for file in SHIPPED.rglob("*")) < 70.4e6
+    assert sum(file.stat().st_size for file in SHIPPED.rglob("*")) < 70.7e6
