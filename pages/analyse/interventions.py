@@ -87,7 +87,6 @@ def other_run(here: Here, subject: Subject, run: RunContext) -> PairContext:
         if kind == TEXT:
             return read_other(here, subject, run)
     here.leave_out("direction")
-    del here.parameters["direction"]
     constant = Constant() if kind == ZERO else mean_values(run.checkpoint)
     name, module = ("Constant()", "patching") if kind == ZERO else ("mean_values(checkpoint)", "pairs")
     imports = {f"engine.analysis.interventions.{module}": {name.partition("(")[0]}}

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from engine.analysis.interventions.edges import Node
+from engine.analysis.interventions.marks import Item, Mark, mark_analyses
 from engine.compiled.answer_key import AnswerKey, Part, find_answer_key
-from engine.compiled.marks import Item, Mark, mark_analyses
 from engine.plurals import count_words
 from pages.controls.share.links import address_now
 from views.core.markdown import Markdown, escape_markdown

@@ -42,7 +42,9 @@ def choose_arguments(
     counted = {name: axis for name, kind in parameters.items() if (axis := axis_of(kind))}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for name, kind in parameters.items():
-            if name in here.parameters and get_origin(kind) is Literal:
+            if name in run.fixed:
+                chosen[name] = run.fixed[name]
+            elif name in here.parameters and get_origin(kind) is Literal:
                 chosen[name] = here.segments(name)
         for name, axis in counted.items():
             places = list(run.choices(axis, chosen)) if axis != "vocab" else []

@@ -190,6 +190,11 @@ class Run(ABC):
         logits = logits.mT if self.answers else logits
         return (logits if logits.dim() == 1 else logits[row]).topk(count).indices.tolist()
 
+    @property
+    def fixed(self) -> Mapping[str, Any]:
+        """Arguments of questions that this run leaves no choice of."""
+        return {}
+
     def first_candidate(self, name: str, row: int) -> int | None:
         """The one that a control for a candidate stands at first; None: at none."""
         return self.likeliest(row, 1)[0] if name == "candidate" else None

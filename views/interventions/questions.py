@@ -70,6 +70,11 @@ class PairContext(RunContext):
         names = {module: {*names} for module, names in self.imports.items()}
         return super().script({**names, **imports}, [*self.other_lines, *lines], only)
 
+    @property
+    def fixed(self) -> Mapping[str, Any]:
+        """Constants go one way."""
+        return {"direction": "break"} if isinstance(self.other, Constant) else {}
+
     def changed_pieces(self, direction: Direction, side: str, positions: Sequence[int]) -> list[str]:
         """Tokens at positions of the run that is changed."""
         given = self.other_lanes if direction == "restore" and isinstance(self.other, Trace) else self.lanes
@@ -77,6 +82,7 @@ class PairContext(RunContext):
         return [pieces[pos] for pos in positions]
 
 
+PAIR = ("row", "candidate", "against", "metric", "direction")
 Pair = tuple[int, int, int | None, MetricKind, Direction]  # row, candidate, against, metric, direction
 
 
@@ -88,9 +94,8 @@ def find_sweep(run: PairContext, pair: Pair) -> Sweep:
 
 
 def pair_of(given: Mapping[str, Any]) -> Pair:
-    """Of a constant there is one direction, which nobody chooses."""
-    row, candidate, against, metric = (given[name] for name in ("row", "candidate", "against", "metric"))
-    return row, candidate, against, metric, given.get("direction", "restore")
+    row, candidate, against, metric, direction = (given[name] for name in PAIR)
+    return row, candidate, against, metric, direction
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class Places:
         columns: dict[str, Any] = {"layer": layers[layer].tolist()}
         columns |= {name: at.tolist() for name, at in zip(self.by, rest, strict=True)}
         if "pos" in columns:
-            columns["token"] = run.changed_pieces(given.get("direction", "restore"), given["side"], columns["pos"])
+            columns["token"] = run.changed_pieces(given["direction"], given["side"], columns["pos"])
         columns |= {name: getattr(found, name).flatten().tolist() for name in EFFECTS}
         return Table(columns, {"model": run.model_name, "table": self.title})
 

@@ -9,7 +9,7 @@ export interface Queries {
   candidate: { row: number; id: number };
   cell: { hook: string; row: number; col: number };
   change: { attention: string; layer: number };
-  circuits: { layer: number; head: number; side: string; focus?: string };
+  circuits: { layer: number; head: number; side: string; focus?: string } | { row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break" };
   column: { side: string; layer: number; head: number; key: number; focus?: string };
   comparison: { attention: string; heads: object; beside: string; at: [string, number, number]; matrix?: string; view?: string; how?: "pca" | "tsne" };
   composition: { side: string; layer: number; head: number; by?: "weights" | "run" };
@@ -19,7 +19,7 @@ export interface Queries {
   delete: { run: string };
   depth: { row: number; candidate: number; lens?: "logit" | "tuned" | "Jacobian" | "published" };
   difference: { attention: string; heads: [[number, number], [number, number]]; rows: [number, number]; columns: [number, number]; cells?: number };
-  edges: { row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; slopes?: "1" | "5" };
+  edges: { row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; slopes?: "1" | "5"; most?: "10" | "40" | "160" };
   edit_continuation: {};
   edit_ground: { side: string; focus: string; layer: number; head: number; without?: number | null; rows?: [number, number] | null };
   edit_heads: { attention: string; layer: number };
@@ -96,7 +96,7 @@ export interface Answers {
   candidate: { arrays: Record<string, NamedArray>; [entry: string]: any };
   cell: { arrays: Record<string, NamedArray>; [entry: string]: any };
   change: { arrays: { change: NamedArray; seen: NamedArray }; [entry: string]: any };
-  circuits: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  circuits: { arrays: { faithful: NamedArray; left: NamedArray; random: NamedArray }; [entry: string]: any };
   column: { arrays: { weights: NamedArray }; [entry: string]: any };
   comparison: { arrays: Record<string, NamedArray>; [entry: string]: any };
   composition: { arrays: Record<string, NamedArray>; [entry: string]: any };

@@ -15,6 +15,7 @@ from engine.analysis.interventions.sweep import Direction, Effects, Sweep
 from engine.checkpoints import Checkpoint
 from engine.data.table import Table, read_table
 from engine.inputs.readers import kind, read_text
+from engine.plurals import count_words
 from engine.runtime.run import run
 
 COLUMNS = ("clean", "corrupted", "answer", "wrong")  # of a file of pairs; the last may be left out
@@ -110,8 +111,8 @@ def sweep_pairs(
             continue
         if "pos" in by and length not in (0, here := sweep.base.ids.shape[-1]):
             raise ValueError(
-                f"places by position are of texts of one length, got {length} tokens and, in row {row + 1}, {here}; "
-                "count by head."
+                f"places by position are of texts of one length, got {count_words(length, 'token')} and, in row "
+                f"{row + 1}, {here}; count by head."
             )
         length = sweep.base.ids.shape[-1]
         yield row, sweep.patch(site, by)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from engine.analysis.interventions.marks import mark_analyses
 from engine.compiled import Program, compile_program
-from engine.compiled.marks import mark_analyses
 from engine.compiled.programs import compiled_programs
 from tests.engine import tiny  # noqa: F401 - one thread
 
