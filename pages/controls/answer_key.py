@@ -41,6 +41,8 @@ def draw_answer_key(run: RunContext) -> None:
 
 
 COLUMNS = {
+    "analysis": st.column_config.TextColumn(width="medium"),
+    "misses": st.column_config.TextColumn(width="large"),
     "precision": st.column_config.NumberColumn(format="%.2f"),
     "recall": st.column_config.NumberColumn(format="%.2f"),
 }

@@ -172,7 +172,7 @@ def draw_paths(table: pd.DataFrame, shade: Shade) -> AltairChart:
 
 def draw_circuits(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """`faithful` and `left` by `size`, and the span of random circuits."""
-    names = {"faithful": "these parts alone", "left": "without them", "random": "as many drawn at random, the mean"}
+    names = {"faithful": "these parts alone", "left": "without them", "random": "random ones, mean"}
     lines = table.melt(["size", "part"], list(names), "of", "share")
     lines["of"] = lines["of"].map(names)
     x = alt.X("size:Q", title="parts, the one that is needed most first", axis=alt.Axis(tickMinStep=1))
