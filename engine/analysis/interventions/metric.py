@@ -7,7 +7,9 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
+from engine.model.config import Link
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
 
@@ -18,7 +20,8 @@ MetricKind = Literal["logit", "probability", "rank", "KL"]
 class Metric:
     """Measure of the distribution at `row` of a head's logits: the logit of a candidate, with `against` its lead over
     another one, its probability, its rank (1: the likeliest), or KL(`aim` || the distribution) in nats. `aim`
-    (candidate) is the log distribution of the run that values come from.
+    (candidate) is the log distribution of the run that values come from. With the `link` "logistic", and of a single
+    logit, a class holds or does not, whatever the others do; KL is then the sum over the classes.
 
     Raises ValueError for a lead over itself, and for a KL without an aim.
     """
@@ -27,6 +30,7 @@ class Metric:
     candidate: int
     against: int | None = None
     aim: Tensor | None = None
+    link: Link = "softmax"
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(MetricKind):
@@ -39,14 +43,20 @@ class Metric:
     def __call__(self, logits: Tensor) -> Tensor:
         """Of each run, batch; `logits` is batch candidate."""
         if self.kind == "probability":
-            return logits.softmax(-1)[:, self.candidate]
+            return log_distribution(logits, self.link)[:, self.candidate].exp()
         if self.kind == "rank":
             return 1 + (logits > logits[:, self.candidate, None]).sum(-1).to(logits.dtype)
         if self.kind == "KL":
             assert self.aim is not None
-            return (self.aim.exp() * (self.aim - logits.log_softmax(-1))).nansum(-1)
+            return (self.aim.exp() * (self.aim - log_distribution(logits, self.link))).nansum(-1)
         chosen = logits[:, self.candidate]
         return chosen if self.against is None else chosen - logits[:, self.against]
+
+
+def log_distribution(logits: Tensor, link: Link = "softmax") -> Tensor:
+    """Nats, ... candidate; of classes that hold or do not those of yes, and behind them those of no."""
+    apart = link == "logistic" or logits.shape[-1] == 1
+    return torch.cat([logsigmoid(logits), logsigmoid(-logits)], -1) if apart else logits.log_softmax(-1)
 
 
 def logits_at(model: Transformer, logits: Tensor, row: int) -> Tensor:

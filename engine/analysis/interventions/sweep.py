@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.analysis.interventions.edges import Edges, Node, attribute_edges, patch_paths
 from engine.analysis.interventions.gradient import estimate_blocks
-from engine.analysis.interventions.metric import Metric, MetricKind, read_row
+from engine.analysis.interventions.metric import Metric, MetricKind, log_distribution, read_row
 from engine.analysis.interventions.pairs import partner_row, take_from
 from engine.analysis.interventions.patching import By, Constant, Origin, patch_block
 from engine.analysis.interventions.sites import SITES
@@ -98,10 +98,10 @@ class Sweep:
 
     @cached_property
     def measure(self) -> Metric:
-        aim = None
+        aim, link = None, self.model.config.link
         if self.metric == "KL":
-            aim = read_row(self.model, self.source, self.rows[1])[0].log_softmax(-1)
-        return Metric(self.metric, self.candidate, self.against, aim)
+            aim = log_distribution(read_row(self.model, self.source, self.rows[1])[0], link)
+        return Metric(self.metric, self.candidate, self.against, aim, link)
 
     @cached_property
     def nothing(self) -> float:

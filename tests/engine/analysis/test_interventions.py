@@ -11,7 +11,7 @@ from engine import load, run
 from engine.analysis.attribution import Hold
 from engine.analysis.interventions.circuit import list_nodes, measure_circuits, trace_curve
 from engine.analysis.interventions.edges import Node, check_edges, patch_paths
-from engine.analysis.interventions.metric import Metric, read_row
+from engine.analysis.interventions.metric import Metric, log_distribution, read_row
 from engine.analysis.interventions.pairs import mean_values, nearest_token, partner_row, salient_position, take_from
 from engine.analysis.interventions.patching import Constant, FromRun, Origin, patch_block
 from engine.analysis.interventions.sites import SITES, Site
@@ -191,6 +191,15 @@ def test_edges_are_of_models_whose_parts_read_sums() -> None:
     assert edges.values.dtype == torch.float32 and edges.values[0].isfinite().all()
     assert edges.values[edges.writers.index(Node("MLP", 2)), edges.readers.index(Node("q", 0, 0))].isnan()
     assert Metric("logit", 2)(torch.eye(3)).tolist() == [0, 0, 1]
+
+
+def test_a_class_that_holds_or_does_not_is_as_probable_as_its_own_logit_says() -> None:
+    logits = torch.tensor([[1.0, -2.0]])
+    assert Metric("probability", 1, link="logistic")(logits).tolist() == pytest.approx(logits[0, 1:].sigmoid().tolist())
+    aim = log_distribution(torch.tensor([0.5, 0.0]), "logistic")
+    p, q = torch.tensor([0.5, 0.0]).sigmoid(), logits[0].sigmoid()
+    kl = (p * (p / q).log() + (1 - p) * ((1 - p) / (1 - q)).log()).sum()
+    assert float(Metric("KL", 0, None, aim, "logistic")(logits)) == pytest.approx(float(kl), abs=1e-6)
 
 
 def test_a_circuit_alone_is_the_run_with_every_other_part_replaced() -> None:
