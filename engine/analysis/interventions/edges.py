@@ -179,7 +179,7 @@ def attribute_edges(model: Transformer, base: Trace, origin: Origin, metric: Met
         resid = (stream + step / steps * changes[0]).to(model.dtype) if steps else None
         slopes = torch.stack(list(reader_slopes(model, base, metric, row, readers, resid)))  # reader pos d_model
         total += torch.einsum("wpm,rpm->wr", changes, slopes)
-    return Edges(writers, readers, (total / max(steps, 1)).masked_fill(apart, torch.nan))
+    return Edges(writers, readers, (total / max(steps, 1)).masked_fill(apart.to(total.device), torch.nan))
 
 
 def reader_slopes(

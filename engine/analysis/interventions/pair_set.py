@@ -122,7 +122,7 @@ def mean_of(effects: Sequence[Tensor], seed: int = 0) -> Interval:
     """Raises ValueError for none."""
     if not effects:
         raise ValueError("no pair could be swept, so there is no mean; correct the file.")
-    each = torch.stack(list(effects)).double()
+    each = torch.stack(list(effects)).double().cpu()
     count = len(each)
     if count == 1:
         nothing = torch.full_like(each[0], torch.nan)

@@ -40,7 +40,7 @@ class PatchRows(Edit, serialised=False):
         return (self.hook,)
 
     def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
-        return torch.where(self.places, self.values.to(value), value)
+        return torch.where(self.places.to(value.device), self.values.to(value), value)
 
 
 class Origin(Protocol):
@@ -72,7 +72,8 @@ class FromRun:
                 f"the two runs must have as many tokens for their {hook.name.rsplit('.', 1)[-1]}, got {sizes[0]} and "
                 f"{sizes[1]}; choose another part, or texts of one length."
             )
-        return other.index_select(hook.axes.index("pos"), partners.clamp(min=0)), partners >= 0
+        there = partners.clamp(min=0).to(other.device)
+        return other.index_select(hook.axes.index("pos"), there), partners >= 0
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,9 @@ def patch_block(
     for places in touched.split(rows_together(model, base)) if len(touched) else ():
         where = available
         for name, at in zip(by, places.unbind(1), strict=True):
-            where = where & spread(torch.arange(moved.shape[by.index(name)]) == at[:, None], hook, name)
+            where = where & spread(
+                torch.arange(moved.shape[by.index(name)], device=at.device) == at[:, None], hook, name
+            )
         edit = PatchRows(hook.name, values, where)
         measured[places.unbind(1)] = metric(run_rows(model, base, [edit], len(places), row))
     return Patched(measured, moved)
@@ -135,7 +138,8 @@ def new_values(base: Trace, origin: Origin, hook: HookPoint) -> tuple[Tensor, Te
     without batch."""
     value = base[hook.name][:1]
     values, known = origin.values(hook, value)
-    available = spread(torch.ones(1, dtype=torch.bool) if known is None else known, hook, "pos")
+    available = torch.ones(1, dtype=torch.bool) if known is None else known
+    available = spread(available, hook, "pos").to(value.device)
     return values, available, torch.where(available, widen(values - value), 0.0)[0]
 
 
