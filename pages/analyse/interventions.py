@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from time import perf_counter
@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from engine.analysis.interventions.edges import check_edges
+from engine.analysis.interventions.pair_set import COLUMNS, read_pairs
 from engine.analysis.interventions.pairs import TEXTS, mean_values, nearest_token, salient_position, take_from
 from engine.analysis.interventions.patching import Constant
 from engine.analysis.interventions.sites import SITES
@@ -21,9 +22,11 @@ from engine.budget import budget
 from engine.edits import ChangeToken, Edit, Patch, Scale, Source
 from engine.edits.experiment import Entry, Experiment
 from engine.edits.sources import RunSourcedEdit
+from engine.inputs.readers import kind as read_kind
 from engine.plurals import count_words
 from pages.controls.answer_key import draw_answer_key
 from pages.controls.compare.defaults import OTHER, link_edits
+from pages.controls.corpus import PairsUpload, take_file
 from pages.controls.model_input.model_input import Subject, looked_at, reading
 from pages.controls.places import choose_place
 from pages.controls.run_page import Charts, PageRun, RunPage, state_of
@@ -33,6 +36,8 @@ from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import Here
 from pages.controls.state.parameter import Choice, Number, Text, choice
 from pages.controls.state.session import widget_value
+from pages.controls.train.parameters import data_rule
+from pages.controls.train.user_data import folder
 from pages.controls.what_if.experiment import run as run_subject
 from pages.controls.what_if.experiment_link import linkable
 from views.core.codegen import reading_lines
@@ -40,20 +45,29 @@ from views.core.lanes import Lane
 from views.core.markdown import Markdown, escape_markdown
 from views.core.run_context import Run, RunContext
 from views.interventions.charts import CHARTS
+from views.interventions.pair_sets import (
+    PAIR_CHARTS,
+    Asked,
+    PairSetContext,
+    found_effects,
+    pair_steps,
+    tell_left_out,
+)
 from views.interventions.questions import INTERVENTIONS, OF_BLOCK, OF_HEADS, OF_STREAM, PairContext, find_sweep, pair_of
 from views.what_if.edit_sources import token
 
 MENU = {"title": "Interventions", "address": "interventions", "place": 5, "opens": True}
 
-TOKEN, TEXT, ZERO, MEAN = "token", "text", "zero", "mean"
+TOKEN, TEXT, ZERO, MEAN, PAIRS = "token", "text", "zero", "mean", "pairs"
 AGAINST = Choice(
-    "other", TOKEN, {TOKEN: "another token", TEXT: "another text", ZERO: "zero", MEAN: "the mean"},
+    "other", TOKEN, {TOKEN: "another token", TEXT: "another text", ZERO: "zero", MEAN: "the mean", PAIRS: "pairs"},
     label="set against", hidden_as="what the run is set against",
-    help="Where values come from: a run of the same text with one token swapped, of another text, 0, or each value’s "
-    "mean over texts of the shipped data.",
+    help="Where values come from: a run of the same text with one token swapped, of another text, 0, each value’s mean "
+    "over texts of the shipped data, or, for every pair of prompts of a file, the one of the other.",
 )  # fmt: skip
 SWAPPED = Number("swapped", 0, 0, 2**31 - 1)
 BECOMES = Text("becomes", "", READABLE, label="becomes")
+PAIRS_FILE = Text("pairs", "", READABLE, rule=data_rule, hidden_as="your pairs", element=".st-key-own-pairs")
 OTHER_TEXT = Text("other_text", "", READABLE, label="the other text")
 DIRECTION = Choice(
     "direction", "restore", {"restore": "into the other run", "break": "into this run"},
@@ -65,19 +79,21 @@ PART = Choice("part", "stream", {one: SITES[one].title for one in ("stream", "at
 VALUE = Choice("value", "z", {one: SITES[one].title for one in ("z", "q", "k", "v", "pattern")}, label="of a head")
 READS = Choice("reads", "v", {"q": "query", "k": "key", "v": "value"}, label="read with")
 SLOPES = Choice("slopes", "5", {"1": "at the run itself", "5": "mean of 5 on the way"}, label="slopes")
+SAID = 3  # rows that are left out, of which each is told
 QUICK = 1.0  # seconds of measuring that nobody is told of
 SWEEPS = (OF_STREAM, OF_HEADS, OF_BLOCK)
 MOST = choice("most", "40", ("10", "40", "160"), label="edges shown")
-OWN = (AGAINST, SWAPPED, BECOMES, OTHER_TEXT, DIRECTION, METRIC, PART, VALUE, READS, SLOPES, MOST)
+OWN = (AGAINST, SWAPPED, BECOMES, OTHER_TEXT, PAIRS_FILE, DIRECTION, METRIC, PART, VALUE, READS, SLOPES, MOST)
 EDGES = ("edges", "paths")  # questions of a model that has edges
 SLOPED = ("first_order", "edges")  # of a metric that has slopes
 
 
-def other_run(here: Here, subject: Subject, run: RunContext) -> PairContext:
+def other_run(here: Here, subject: Subject, run: RunContext) -> PairContext | PairSetContext:
     """The run with what it is set against, by the controls that this draws. Raises ValueError, with a sentence, for
     what cannot be set against it."""
     reads = run.checkpoint.tokenizer is not None and not run.trace.pictures
-    left_out = {TOKEN: not reads, TEXT: not reads or "conversation" in subject.fields}
+    talks, plain = "conversation" in subject.fields, read_kind(run.checkpoint) == "text"
+    left_out = {TOKEN: not reads, TEXT: not reads or talks, PAIRS: not reads or not plain}
     known = {one: label for one, label in AGAINST.options.items() if not left_out.get(one)}
     here.adjust("other", options=known, default=next(iter(known)))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set against"):
@@ -86,6 +102,8 @@ def other_run(here: Here, subject: Subject, run: RunContext) -> PairContext:
             return swap_token(here, subject, run)
         if kind == TEXT:
             return read_other(here, subject, run)
+        if kind == PAIRS:
+            return bring_pairs(here, run)
     here.leave_out("direction")
     constant = Constant() if kind == ZERO else mean_values(run.checkpoint)
     name, module = ("Constant()", "patching") if kind == ZERO else ("mean_values(checkpoint)", "pairs")
@@ -140,6 +158,19 @@ def read_other(here: Here, subject: Subject, run: RunContext) -> PairContext:
     return pair(run, made.trace, made.lanes, text, lines, text=text)
 
 
+def bring_pairs(here: Here, run: RunContext) -> PairSetContext:
+    columns = f"Columns: {', '.join(COLUMNS)}; the last may be left out."
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own pairs"):
+        file = take_file(here, "pairs", "a file of pairs of prompts", columns, PairsUpload, "Pairs of your own")
+    if file is None:
+        raise ValueError(f"Bring a file of pairs of prompts. {columns}")
+    try:
+        pairs = read_pairs(file)
+    except ValueError as error:
+        raise ValueError(str(error).replace(f"{folder()}/{here['pairs']}/", "")) from error
+    return PairSetContext(**vars(run), pairs=pairs, named=file.name, file_digest=here["pairs"])
+
+
 def run_line(run: RunContext, edits: str) -> list[str]:
     """The line that binds `other`; what it reads is bound by those of the run, or by lines before."""
     assert run.fields is not None
@@ -174,12 +205,30 @@ def tell_pair(run: PairContext, sweep: Sweep) -> None:
 
 def measure(run: PairContext, chosen: Mapping[str, Any]) -> None:
     """Runs the sweeps of the charts: what takes no longer than QUICK by itself, the rest with its progress."""
-    begun, steps = perf_counter(), [step for one in SWEEPS for step in one.steps(run, chosen)]
+    take_steps((run.digest, *chosen.items()), [step for one in SWEEPS for step in one.steps(run, chosen)])
+
+
+def take_steps(subject: Hashable, steps: Sequence[Callable[[], Any]]) -> None:
+    begun = perf_counter()
     for step in steps:
         if perf_counter() - begun > QUICK:
-            measure_steps("interventions", (run.digest, *chosen.items()), steps)
+            measure_steps("interventions", subject, steps)
             break
         step()
+
+
+def tell_pairs(run: PairSetContext, asked: Asked) -> None:
+    """Sweeps every pair of the file; says how many are behind the means, and why others are not."""
+    take_steps((run.digest, *asked), pair_steps(run, asked))
+    count, left_out = len(found_effects(run, asked)), tell_left_out(run, asked)
+    st.markdown(
+        f"{count:,} of {escape_markdown(count_words(len(run.pairs), 'pair'))} of {escape_markdown(run.named)}: the "
+        "mean effect of each head, with its 95 % interval by bootstrap in the tooltip."
+    )
+    for row, why in list(left_out.items())[:SAID]:
+        st.caption(escape_markdown(f"Row {row + 1} is left out. {why}"))
+    if len(left_out) > SAID:
+        st.caption(escape_markdown(f"So are {count_words(len(left_out) - SAID, 'other row')}."))
 
 
 def tell_places(run: PairContext, sweep: Sweep, chosen: Mapping[str, Any]) -> None:
@@ -253,17 +302,23 @@ class Interventions(RunPage):
         assert isinstance(run, RunContext)
         try:
             check_lens(run.model.config)
-            return other_run(here, subject, run)
+            found = other_run(here, subject, run)
+            if isinstance(found, PairSetContext):
+                self.charts, self.about = PAIR_CHARTS, "pair_set"
+            return found
         except ValueError as error:
             self.refused = str(error)
             return run
 
     def check(self, run: Run) -> None:
-        if not isinstance(run, PairContext):
+        if not isinstance(run, PairContext | PairSetContext):
             raise ValueError(self.refused)
 
     def draw_charts(self, shown: PageRun, charts: Charts) -> None:
         """Draws those that this model and metric have, and says why others are missing."""
+        if not isinstance(shown.run, PairContext):
+            super().draw_charts(shown, charts)
+            return
         missing = dict[str, str]()
         try:
             check_edges(shown.run.model.config)
@@ -274,10 +329,12 @@ class Interventions(RunPage):
         super().draw_charts(shown, {title: one for title, one in charts.items() if one[0] not in missing})
         for why in dict.fromkeys(missing.values()):
             st.caption(escape_markdown(why))
-        if isinstance(shown.run, RunContext):
-            draw_answer_key(shown.run)
+        draw_answer_key(shown.run)
 
     def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
+        if isinstance(run, PairSetContext):
+            tell_pairs(run, (chosen["metric"], chosen["direction"], chosen["value"]))
+            return
         assert isinstance(run, PairContext)
         sweep = find_sweep(run, pair_of(chosen))
         for site in (chosen["part"], chosen["value"]):

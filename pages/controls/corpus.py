@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import LiteralString
+
 import streamlit as st
 
 from engine.budget import budget
@@ -25,28 +28,44 @@ class CorpusUpload(Brought):
     """State of the form, apart from that of the page about training."""
 
 
-def choose_corpus(here: Here) -> tuple[Corpus | None, str]:
-    """The texts of the file that is given, and the column that they stand in; None, for the shipped data, where there
-    is none, or where it cannot be read, which is said."""
-    digest, upload = here.begin("corpus"), find_record(CorpusUpload)
-    file, key = find_file(digest), f"corpus file {upload.turn}"
+class PairsUpload(Brought):
+    """State of the form of a file of pairs."""
+
+
+def take_file(here: Here, name: str, label: str, help: str, record: type[Brought], bring: LiteralString) -> Path | None:
+    """Draws the box that takes the file whose digest the parameter `name` is, and what was wrong with one."""
+    upload = find_record(record)
+    file, key = find_file(here.begin(name)), f"{name} file {upload.turn}"
 
     def keep() -> None:
         if (given := widget_value(key)) is not None:
-            upload.keep(here.state, given.name, given.getvalue(), "corpus")
+            upload.keep(here.state, given.name, given.getvalue(), name)
 
+    with st.popover("Other file" if file else bring, key=f"bring {name}"):
+        st.file_uploader(
+            f"{label}: {', '.join(KINDS)}, up to {budget.max_data // MIB:,} MiB",
+            [k[1:] for k in KINDS],
+            key=key,
+            on_change=keep,
+            max_upload_size=max(1, budget.max_data // MIB),
+            help=help,
+        )
+    if upload.problem:
+        st.warning(escape_markdown(upload.problem))
+    return file
+
+
+def tell_problem(here: Here, name: str, error: ValueError) -> None:
+    """Says what is wrong with a file that was taken, by its own name."""
+    st.warning(escape_markdown(str(error).replace(f"{folder()}/{here[name]}/", "")))
+
+
+def choose_corpus(here: Here) -> tuple[Corpus | None, str]:
+    """The texts of the file that is given, and the column that they stand in; None, for the shipped data, where there
+    is none, or where it cannot be read, which is said."""
+    help = "A .txt file is read by its paragraphs, or by its lines where no empty line parts it."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own corpus"):
-        with st.popover("Other texts" if file else "Texts of your own", key="bring corpus"):
-            st.file_uploader(
-                f"a file of texts: {', '.join(KINDS)}, up to {budget.max_data // MIB:,} MiB",
-                [k[1:] for k in KINDS],
-                key=key,
-                on_change=keep,
-                max_upload_size=max(1, budget.max_data // MIB),
-                help="A .txt file is read by its paragraphs, or by its lines where no empty line parts it.",
-            )
-        if upload.problem:
-            st.warning(escape_markdown(upload.problem))
+        file = take_file(here, "corpus", "a file of texts", help, CorpusUpload, "Texts of your own")
         if file is None:
             return None, ""
         column = ""
@@ -57,7 +76,7 @@ def choose_corpus(here: Here) -> tuple[Corpus | None, str]:
                 column = here.menu("text_column", table.columns, width=176)
             corpus = read_corpus(file, column)
         except ValueError as error:
-            st.warning(escape_markdown(str(error).replace(f"{folder()}/{digest}/", "")))
+            tell_problem(here, "corpus", error)
             corpus = None
         st.button("Shipped texts", key="no corpus", type="tertiary", on_click=here.state.choose, args=("corpus", ""))
         return corpus, column

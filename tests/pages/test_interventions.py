@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.edits import ChangeToken, Patch
 from engine.runtime import library
+from pages.controls.train.user_data import store_file
 from pages.controls.what_if.experiment_link import from_link
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -76,3 +77,17 @@ def test_a_token_that_is_none_and_a_rank_are_told_in_a_sentence() -> None:
     assert app.warning and "token" in app.warning[0].value
     app = opened(model="stories", text=TEXT, metric="rank", swapped="7", becomes="Tom")
     assert "A rank goes by steps" in told(app)
+
+
+def test_a_file_of_pairs_has_its_means_and_each_pair_behind_them() -> None:
+    app = opened(model="stories", other="pairs")
+    assert "Bring a file of pairs of prompts. Columns: clean, corrupted, answer, wrong" in app.warning[0].value
+    lines = (
+        "clean,corrupted,answer,wrong\nMax met Anna. Then Max gave the ball to,Max met Tom. Then Max gave the ball to,"
+    )
+    file = store_file("p.csv", f"{lines}Anna,Tom\nsame,same,a,b\n".encode())
+    app = opened(model="stories", other="pairs", pairs=file.parent.name)
+    assert "1 of 2 pairs of p.csv" in told(app) and "Row 2 is left out" in told(app)
+    file = store_file("q.csv", b"clean,other\na,b\n")
+    app = opened(model="stories", other="pairs", pairs=file.parent.name)
+    assert "q.csv must have the columns clean, corrupted and answer" in app.warning[0].value

@@ -19,6 +19,7 @@ export interface Queries {
   delete: { run: string };
   depth: { row: number; candidate: number; lens?: "logit" | "tuned" | "Jacobian" | "published" };
   difference: { attention: string; heads: [[number, number], [number, number]]; rows: [number, number]; columns: [number, number]; cells?: number };
+  each_pair: { layer: number; head: number; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
   edges: { row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; slopes?: "1" | "5"; most?: "10" | "40" | "160" };
   edit_continuation: {};
   edit_ground: { side: string; focus: string; layer: number; head: number; without?: number | null; rows?: [number, number] | null };
@@ -42,10 +43,12 @@ export interface Queries {
   lines: { side: string; heads: Array<[number, number]>; least: number; focus?: string; pos?: number | null; key?: number | null };
   live: { run: string; cursor?: unknown };
   matrix: { hook: string; head?: number | null; moved?: "length" | "share" | null };
+  mean_heads: { metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
   moved: { side: string; layer: number; head: number; focus?: string };
   order: { run: string; order: "play" | "pause" | "steps" | "stop" | "rate" | "reset"; steps?: number; lr?: number | null };
   ov: { layer: number; head: number; side: string; focus?: string };
   pair: { side: string; row: number; candidate: number; layer: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; part?: "stream" | "attention" | "MLP"; value?: "z" | "q" | "k" | "v" | "pattern" };
+  pair_set: { layer: number; head: number; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
   parts: { row: number; candidate: number; against?: number | null };
   patched_block: { side: string; row: number; candidate: number; layer: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
   patched_heads: { side: string; row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
@@ -106,6 +109,7 @@ export interface Answers {
   delete: { arrays: Record<string, NamedArray>; [entry: string]: any };
   depth: { arrays: { probability: NamedArray; rank: NamedArray }; [entry: string]: any };
   difference: { arrays: { weight: NamedArray; at: NamedArray }; [entry: string]: any };
+  each_pair: { arrays: { effect: NamedArray }; [entry: string]: any };
   edges: { arrays: { values: NamedArray }; [entry: string]: any };
   edit_continuation: { arrays: Record<string, NamedArray>; [entry: string]: any };
   edit_ground: { arrays: Record<string, NamedArray>; [entry: string]: any };
@@ -129,10 +133,12 @@ export interface Answers {
   lines: { arrays: { layer: NamedArray; head: NamedArray; query: NamedArray; key: NamedArray; weight: NamedArray }; [entry: string]: any };
   live: { arrays: Record<string, NamedArray>; [entry: string]: any };
   matrix: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  mean_heads: { arrays: { mean: NamedArray; low: NamedArray; high: NamedArray }; [entry: string]: any };
   moved: { arrays: { moved: NamedArray }; [entry: string]: any };
   order: { arrays: Record<string, NamedArray>; [entry: string]: any };
   ov: { arrays: { ids: NamedArray; top: NamedArray; logits: NamedArray }; [entry: string]: any };
   pair: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  pair_set: { arrays: Record<string, NamedArray>; [entry: string]: any };
   parts: { arrays: Record<string, NamedArray>; [entry: string]: any };
   patched_block: { arrays: { effect: NamedArray }; [entry: string]: any };
   patched_heads: { arrays: { effect: NamedArray }; [entry: string]: any };
