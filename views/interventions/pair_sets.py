@@ -59,11 +59,9 @@ def effect_of(run: PairSetContext, asked: Asked, row: int) -> Tensor | str:
 
     def measure() -> Tensor | str:
         said: list[str] = []
-        pair = run.pairs[row]
-        swept = sweep_pairs(
-            run.checkpoint, [pair], value, ("head",), metric, direction, lambda _, why: said.append(why)
-        )
-        return next((effects.effect for _, effects in swept), None) if not said else said[0]  # type: ignore[return-value]
+        given = run.checkpoint, [run.pairs[row]], value, ("head",), metric, direction
+        swept = [effects.effect for _, effects in sweep_pairs(*given, lambda _row, why: said.append(why))]
+        return swept[0] if swept else said[0]
 
     return run.cached(("pair", asked, row), measure)
 
