@@ -59,8 +59,10 @@ def effect_of(run: PairSetContext, asked: Asked, row: int) -> Tensor | str:
 
     def measure() -> Tensor | str:
         said: list[str] = []
-        given = run.checkpoint, [run.pairs[row]], value, ("head",), metric, direction
-        swept = [effects.effect for _, effects in sweep_pairs(*given, lambda _row, why: said.append(why))]
+        found = sweep_pairs(
+            run.checkpoint, [run.pairs[row]], value, ("head",), metric, direction, lambda _, why: said.append(why)
+        )
+        swept = [effects.effect for _, effects in found]
         return swept[0] if swept else said[0]
 
     return run.cached(("pair", asked, row), measure)
