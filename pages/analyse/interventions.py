@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from engine.analysis.interventions.edges import check_edges
 from engine.analysis.interventions.pair_set import COLUMNS, read_pairs
 from engine.analysis.interventions.pairs import TEXTS, mean_values, nearest_token, salient_position, take_from
 from engine.analysis.interventions.patching import Constant
@@ -84,8 +83,6 @@ QUICK = 1.0  # seconds of measuring that nobody is told of
 SWEEPS = (OF_STREAM, OF_HEADS, OF_BLOCK)
 MOST = choice("most", "40", ("10", "40", "160"), label="edges shown")
 OWN = (AGAINST, SWAPPED, BECOMES, OTHER_TEXT, PAIRS_FILE, DIRECTION, METRIC, PART, VALUE, READS, SLOPES, MOST)
-EDGES = ("edges", "paths")  # questions of a model that has edges
-SLOPED = ("first_order", "edges")  # of a metric that has slopes
 
 
 def other_run(here: Here, subject: Subject, run: RunContext) -> PairContext | PairSetContext:
@@ -136,6 +133,8 @@ def swap_token(here: Here, subject: Subject, run: RunContext) -> PairContext:
     nearest = run.cached(("nearest", lane.ids[at]), lambda: nearest_token(run.model, tokenizer, lane.ids[at]))
     typed = here.text("becomes", placeholder=tokenizer.decode([nearest]).strip(), width=176)
     id = int(token({"text": typed}, run.checkpoint)) if typed.strip() else nearest
+    if id == lane.ids[at]:
+        raise ValueError(f"“{tokenizer.decode([id]).strip()}” is the token that stands there; type another one.")
     edit = ChangeToken(at, id, stack="encoder" if lane.side else None)
     made = run_subject(subject, (*run.trace.edits, edit))
     assert isinstance(made, RunContext)
@@ -315,21 +314,9 @@ class Interventions(RunPage):
             raise ValueError(self.refused)
 
     def draw_charts(self, shown: PageRun, charts: Charts) -> None:
-        """Draws those that this model and metric have, and says why others are missing."""
-        if not isinstance(shown.run, PairContext):
-            super().draw_charts(shown, charts)
-            return
-        missing = dict[str, str]()
-        try:
-            check_edges(shown.run.model.config)
-        except ValueError as error:
-            missing |= dict.fromkeys(EDGES, str(error))
-        if shown.here["metric"] == "rank":
-            missing |= dict.fromkeys(SLOPED, "A rank goes by steps and has no slope, so that nothing is estimated.")
-        super().draw_charts(shown, {title: one for title, one in charts.items() if one[0] not in missing})
-        for why in dict.fromkeys(missing.values()):
-            st.caption(escape_markdown(why))
-        draw_answer_key(shown.run)
+        super().draw_charts(shown, charts)
+        if isinstance(shown.run, PairContext):
+            draw_answer_key(shown.run)
 
     def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
         if isinstance(run, PairSetContext):

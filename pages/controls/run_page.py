@@ -158,7 +158,10 @@ class RunPage:
             return
         for heading, (ask, chart) in charts.items():
             st.markdown(f"**{escape_markdown(heading)}**")
-            shown.draw_chart(chosen, heading, ask, chart)
+            try:
+                shown.draw_chart(chosen, heading, ask, chart)
+            except ValueError as error:  # what this model, or what is chosen, has no answer to
+                st.warning(escape_markdown(error))
 
     def check(self, run: Run) -> None:
         """Raises ValueError, with a sentence, for a run that the page cannot show."""

@@ -24,13 +24,16 @@ def opened(**address: str) -> AppTest:
     return app
 
 
+def id_of(token: str) -> str:
+    return str(library.checkpoint("stories").tokenizer.ids(token, special=False)[0])
+
+
 def told(app: AppTest) -> str:
     return "\n".join(one.value for kind in (app.markdown, app.caption, app.warning) for one in kind)
 
 
 def test_a_swapped_token_is_followed_to_the_head_that_copies_it_and_into_compare() -> None:
-    encode = library.checkpoint("stories").tokenizer.encode
-    anna, tom = (str(encode(name, special=False).ids[0]) for name in (" Anna", " Tom"))
+    anna, tom = id_of(" Anna"), id_of(" Tom")
     app = opened(model="stories", text=TEXT, swapped="7", becomes="Tom", candidate=anna, against=tom)
     says = told(app)
     assert "The lead of “·Anna” over “·Tom” is **-" in says and "Below, each place of the other run takes, by" in says
@@ -65,18 +68,26 @@ def test_another_text_may_be_of_another_length_but_for_patterns() -> None:
 
 @pytest.mark.parametrize(
     ("model", "says"),
-    [("tales-bert", ""), ("t5-tasks", "and this model has two"), ("digits-vit", ""), ("infill", ""), ("everyday", "")],
+    [
+        ("tales-bert", "in front of each sublayer, got after"),
+        ("t5-tasks", "and this model has two"),
+        ("digits-vit", ""),
+        ("infill", ""),
+        ("everyday", ""),
+    ],
 )
 def test_every_kind_of_model_opens_and_says_which_charts_it_lacks(model: str, says: str) -> None:
     app = opened(model=model)
-    assert "Most of the head output: block" in told(app) and says in told(app) and not app.warning
+    assert "Most of the head output: block" in told(app) and bool(says) == bool(app.warning) and says in told(app)
 
 
 def test_a_token_that_is_none_and_a_rank_are_told_in_a_sentence() -> None:
+    app = opened(model="stories", text=TEXT, swapped="7", becomes="Anna")
+    assert "“Anna” is the token that stands there" in app.warning[0].value
     app = opened(model="stories", text=TEXT, becomes="gobbledygook twice")
     assert app.warning and "token" in app.warning[0].value
-    app = opened(model="stories", text=TEXT, metric="rank", swapped="7", becomes="Tom")
-    assert "A rank goes by steps" in told(app)
+    app = opened(model="stories", text=TEXT, metric="rank", swapped="7", becomes="Tom", candidate=id_of(" Tom"))
+    assert "A rank goes by steps and has no gradient" in told(app)
 
 
 def test_a_file_of_pairs_has_its_means_and_each_pair_behind_them() -> None:

@@ -86,7 +86,10 @@ def trace_curve(sweep: Sweep, seed: int = 0) -> Curve:
     alone = measure_circuits(sweep, torch.cat([~torch.eye(count, dtype=torch.bool), ends(count)]))
     *effects, nothing, whole = alone.tolist()
     if abs(nothing - whole) <= SAME * max(1.0, abs(whole)):
-        raise ValueError("No head and no MLP holds another value in the other run; change a token of it.")
+        raise ValueError(
+            f"The {sweep.metric} is the same, {whole:.4g}, with every head and MLP replaced; choose another metric, "
+            "candidate or text."
+        )
     order = sorted(range(count), key=lambda one: -abs(effects[one] - whole))
     sizes = sorted({round(one) for one in torch.linspace(0, count, min(POINTS, count + 1)).tolist()})
     generator = torch.Generator().manual_seed(seed)

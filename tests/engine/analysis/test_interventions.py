@@ -221,5 +221,5 @@ def test_a_circuit_alone_is_the_run_with_every_other_part_replaced() -> None:
         curve = trace_curve(sweep)
         assert curve.sizes == tuple(range(len(nodes) + 1)) and curve.random.shape == (len(nodes) + 1, 8)
         assert curve.faithful[[0, -1]].tolist() == pytest.approx([0, 1], abs=1e-4) == curve.left[[-1, 0]].tolist()
-    with pytest.raises(ValueError, match="No head and no MLP holds another value"):
+    with pytest.raises(ValueError, match="The logit is the same, .*, with every head and MLP replaced"):
         trace_curve(Sweep(model, clean, run(model, IDS, edits=[Scale("final_norm.out", 2.0)]), "logit", -1, 2))
