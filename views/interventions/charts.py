@@ -11,6 +11,7 @@ from views.charts.template import PICKED, AltairChart, at_least, colors
 from views.core.theme import Shade, diverging_scale
 from views.why.charts import signed_cells, write_decimals
 
+POSITIONS = 32  # up to which every one is shown
 SAME = "="  # in a cell whose place holds the same value in both runs
 DOES = "effect"
 COLUMN = 0.8  # of the width, which heads stand in
@@ -30,6 +31,9 @@ def name_places(table: pd.DataFrame) -> pd.DataFrame:
 
 def effect_cells(table: pd.DataFrame, shade: Shade, x: tuple[str, str], y: tuple[str, str]) -> AltairChart:
     """Heat map of `effect` with the metric and the length of the change in its tooltips; a click chooses a place."""
+    if x[0] == "place" and table["pos"].nunique() > POSITIONS:
+        differ = table.loc[table["moved"] > 0, "pos"].unique()
+        table, x = table[table["pos"].isin(differ)], (x[0], "position, of those where a value differs")
     named = name_places(table)
     told = [alt.Tooltip(one, title=title) for one, title in (y, x)]
     told += [
