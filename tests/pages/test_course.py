@@ -100,8 +100,9 @@ def say(app: AppTest, key: str, told: Asked, right: bool) -> None:
     elif choices:
         (group,) = choices
         texts = list(group.options)
-        at = texts.index(course.escape_markdown(told.answer))
-        group.set_value(at if right else (at + 1) % len(texts)).run()
+        ats = [texts.index(course.escape_markdown(one)) for one in told.answer.split(predict.TOGETHER)]
+        value = ats if right else ats[:1]  # one of several is not enough
+        group.set_value(value if len(ats) > 1 else ats[0] if right else (ats[0] + 1) % len(texts)).run()
     else:  # a click in a picture
         places = (place if len(place) > 1 else place[0] for place in product(*map(range, told.shape)))
         place = next(place for place in places if told.is_right(place) == right)

@@ -23,6 +23,7 @@ from engine.course.block import LINES, four_lines
 from engine.course.circuits import direct_effects
 from engine.course.embeddings import context_similarity
 from engine.course.fill_gap import ask_span, words_of
+from engine.course.find_circuit import answer_key, measure_parts
 from engine.course.heads import fit_difference, training_examples
 from engine.course.in_prompt import FineTuning, fine_tune, shots
 from engine.course.lookup import look_up
@@ -47,6 +48,7 @@ from pages.learn.lessons.embeddings import lesson as embeddings
 from pages.learn.lessons.encoder_decoder import lesson as encoder_decoder
 from pages.learn.lessons.family import lesson as family
 from pages.learn.lessons.fill_gap import lesson as fill_gap
+from pages.learn.lessons.find_circuit import lesson as find_circuit
 from pages.learn.lessons.heads_learn import lesson as heads_learn
 from pages.learn.lessons.in_prompt import lesson as in_prompt
 from pages.learn.lessons.long_sequences import lesson as long_sequences
@@ -169,6 +171,17 @@ def circuit() -> list[str]:
     return [*counted, f"block {layer + 1}", f"head {head + 1}", f"step {first['step']}"]
 
 
+def parts_of_a_program() -> list[str]:
+    text = "b d a c b d".split()
+    counting = answer_key(find_circuit.COUNTS).lines[0].part
+    effects = measure_parts(find_circuit.COUNTS, text, text[:-1], 0)
+    assert counting in effects.list_found(effects.swapped) and counting not in effects.list_found(effects.zeroed)
+    first, second = answer_key(1).lines
+    assert first.head == second.head
+    named = [f"block {line.block + 1}" for line in (first, second)]
+    return [*named, f"head {(first.head or 0) + 1}", f"{len((first, second))} row"]
+
+
 def shown_rows() -> list[str]:
     *rows, asked = in_prompt.read_rows(in_prompt.TABLES["labels"].replace("lor", "zug").replace("mip", "fen"))
     found = in_prompt.shots_of(in_prompt.MODEL, tuple(rows), *asked)
@@ -260,6 +273,7 @@ COUNTED: dict[str, Callable[[], list[str]]] = {
     "encoder_decoder": kinds_of_model,
     "family": switches,
     "fill_gap": gaps,
+    "find_circuit": parts_of_a_program,
     "glossary": lambda: [f"{linears('stories', 'mlp')} map", "2 matrix"],
     "heads_learn": circuit,
     "in_prompt": shown_rows,

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from engine.analysis.interventions.marks import FOUND
 from engine.analysis.sizes.envelope import envelope
 from engine.analysis.sizes.parameters import count
 from engine.analysis.surprise import surprise
@@ -25,6 +26,7 @@ from engine.course.embeddings import analogy, context_similarity, embedding_tabl
 from engine.course.encoder_decoder import attend_across
 from engine.course.family import count_by_group
 from engine.course.fill_gap import ask_sentinels, ask_span, words_of
+from engine.course.find_circuit import answer_key, measure_parts, swap
 from engine.course.heads import fit_difference
 from engine.course.long_sequences import keep_window
 from engine.course.lookup import look_up
@@ -56,6 +58,7 @@ from pages.learn.lessons.block import lesson as block
 from pages.learn.lessons.embeddings import lesson as embeddings
 from pages.learn.lessons.encoder_decoder import lesson as encoder_decoder
 from pages.learn.lessons.fill_gap import lesson as fill_gap
+from pages.learn.lessons.find_circuit import lesson as find_circuit
 from pages.learn.lessons.heads_learn import lesson as heads_learn
 from pages.learn.lessons.in_prompt import lesson as in_prompt
 from pages.learn.lessons.long_sequences import lesson as long_sequences
@@ -414,6 +417,17 @@ def few_rows() -> list[str]:
     return [*sure, f" {first}", f" {len(labels)} ", "0.05", "0.99"]
 
 
+def first_swap() -> list[str]:
+    text, (place, token) = tuple(find_circuit.TEXTS[1].split()), find_circuit.SWAPS[1]
+    effects = {one: measure_parts(1, text, swap(text, place, one), len(text) - 1) for one in "acd"}
+    first, second = (effects[token].parts.index(line.part) for line in answer_key(1).lines)
+    shown = [one for one, found in effects.items() if abs(found.swapped[first]) > FOUND]
+    assert shown == ["a"] and list(effects[token].list_found(effects[token].swapped)) == [("head", 1, 0)]
+    added, zeroed = effects[token].added + 0.0, effects[token].zeroed
+    share = f"{float(effects['a'].swapped[first]):.2f}"
+    return [f"{float(added[first]):.1f}", f"{float(added[second]):+.1f}", f"{float(zeroed[first]):.1f}", share]
+
+
 def other_labels() -> list[str]:
     table, written = in_prompt.TABLES["labels"], []
     for first, second in (("zug", "fen"), ("city", "animal")):
@@ -529,6 +543,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "block", covered),
     (NOTE, "in_prompt", few_rows),
     (NOTE, "in_prompt", other_labels),
+    (NOTE, "find_circuit", first_swap),
     (TEXT, "in_prompt", weights_of_in_context),
     (NOTE, "picture", pixels),
     (NOTE, "fill_gap", gap),

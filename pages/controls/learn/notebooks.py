@@ -33,8 +33,8 @@ SEALED = 4  # of an answer in a test, which nobody compares but for rounding
 DIGITS = 6  # significant ones of a number that was computed: those after them differ from processor to processor
 UNDRAWN = (figures.strip, figures.bars, figures.heads, figures.picked_place, predict.is_answered)
 RECORDED = (
-    predict.choose, predict.estimate, predict.point, predict.show_code, figures.matrix, figures.tokens,
-    fields.choose_view,
+    predict.choose, predict.choose_all, predict.estimate, predict.point, predict.show_code, figures.matrix,
+    figures.tokens, fields.choose_view,
 )  # fmt: skip
 ONE_AT_A_TIME = Lock()
 READ = {"scriptrunner_utils.script_run_context:get_script_run_ctx": "dccbffa7ec2c9687"}
@@ -66,9 +66,14 @@ class Recorder:
     calls: dict[str, Exercise] = field(default_factory=dict)
 
     def choose(self, question: str, options: Sequence[str], answer: int, *, key: str, **_more: Any) -> bool:
-        listed = "\n".join(f"{at}. {one}" for at, one in enumerate(options))
         note = _("Answer with the number of an option.")
-        return self.ask(f"{question}\n\n{listed}\n\n{note}", str(answer), test_sealed({"is": answer}), key)
+        return self.ask(list_options(question, options, note), str(answer), test_sealed({"is": answer}), key)
+
+    def choose_all(
+        self, question: str, options: Sequence[str], answers: Collection[int], *, key: str, **_more: Any
+    ) -> bool:
+        note, right = _("Answer with a list of the numbers of options, in their order."), sorted(answers)
+        return self.ask(list_options(question, options, note), repr(right), test_sealed({"among": [right]}), key)
 
     def estimate(
         self, question: str, answer: float, tolerance: float, *, key: str, unit: str = "", **_more: Any
@@ -125,6 +130,11 @@ class Recorder:
             tried = [*filter(None, imports), *AGREE, f"agree({name}, {call})"]
             test = "\n".join(f">>> {line}" for line in tried) + "\nTrue"
             self.calls[call] = Exercise(text, f"{name} = {call}\n{name}", f"{name} = ...", test, imports)
+
+
+def list_options(question: str, options: Sequence[str], note: str) -> str:
+    listed = "\n".join(f"{at}. {one}" for at, one in enumerate(options))
+    return f"{question}\n\n{listed}\n\n{note}"
 
 
 def test_sealed(answer: Mapping[str, Any]) -> str:

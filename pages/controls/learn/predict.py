@@ -25,6 +25,7 @@ from views.core.function_code import call_lines, source_of
 from views.core.markdown import escape_markdown
 
 Place = tuple[int, ...]
+TOGETHER = " + "  # between options that are right together
 NAMED = 3  # of the right places of a picture, where it is shown
 Why = Callable[[Any], str]
 Again = Callable[[], None]
@@ -88,6 +89,36 @@ def choose(
 
     right, name = (lambda said: said == answer), (lambda said: options[said])
     return reveal(question, ask, right, name, answer, options[answer], key, why, again)
+
+
+def choose_all(
+    question: LiteralString,
+    options: Sequence[str],
+    answers: Collection[int],
+    *,
+    key: str,
+    why: Why | None = None,
+    again: Again | None = None,
+) -> bool:
+    """Asks for all of several `options` that are right; `answers` are their indices."""
+
+    def ask() -> list[int] | None:
+        at = range(len(options))
+        said = st.pills(
+            question,
+            at,
+            selection_mode="multi",
+            key=f"{key} said",
+            format_func=lambda one: escape_markdown(options[one]),
+            label_visibility="collapsed",
+        )
+        return sorted(said) or None
+
+    def name(said: Sequence[int]) -> str:
+        return TOGETHER.join(options[at] for at in said)
+
+    right = sorted(answers)
+    return reveal(question, ask, lambda said: said == right, name, right, name(right), key, why, again)
 
 
 def estimate(
