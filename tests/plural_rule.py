@@ -58,6 +58,7 @@ ALLOWED = {
         pages/learn/lessons/family/lesson.py: most tokens
         pages/learn/lessons/fill_gap/lesson.py: most characters
         pages/learn/lessons/fill_gap/lesson.py: most words
+        pages/learn/lessons/find_circuit/lesson.py: most tokens
         pages/learn/lessons/in_prompt/lesson.py: most characters
         pages/learn/lessons/in_prompt/lesson.py: most rows""",
     "the context or the vocabulary of a model, which a sentence of one token would not be about": """

@@ -89,7 +89,9 @@ def measure_parts(model: int, text: Sequence[str], other: Sequence[str], place: 
     sweep = Sweep(checkpoint.model, trace, there, "logit", row, answer, against, "break")
     zero = Sweep(checkpoint.model, trace, Constant(), "logit", row, answer)
     found = attribute(checkpoint.model, trace, row, answer)
-    added: dict[Part, float] = {(writer.kind, writer.layer, writer.head): value for writer, value in found.values.items()}
+    added: dict[Part, float] = {
+        (writer.kind, writer.layer, writer.head): value for writer, value in found.values.items()
+    }
     return PartEffects(
         parts,
         (measure_circuits(sweep, one_out) - sweep.nothing) / sweep.span + 0.0,

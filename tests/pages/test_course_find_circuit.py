@@ -21,6 +21,7 @@ def test_what_was_chosen_is_marked_by_the_key() -> None:
     pick(app, f"{QUESTION} said", [1, 3])  # a spare head, and the one that answers
     app.button(key=f"{QUESTION} check").click().run()
     (said,) = app.warning
+    assert "Needed, of what you named: block 2, head 1." in said.value
     assert "weights are 0: block 1, head 2." in said.value and "Needed too: block 1, head 1." in said.value
     assert "block 1, head 1 is seen when token 1 of this text becomes “b”" in said.value
     table = app.dataframe[1].value

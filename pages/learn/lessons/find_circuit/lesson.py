@@ -19,7 +19,7 @@ from engine.course.find_circuit import (
     measure_parts,
     read_vocabulary,
     swap,
-)
+)  # fmt: skip
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words
 from pages.controls.learn.predict import TOGETHER, choose, choose_all, estimate, is_answered, is_found, show_code
@@ -53,8 +53,7 @@ def experiment() -> bool:
         st.caption(_("Both texts are answered alike everywhere, so that nothing is to be seen; swap another token."))
     else:
         draw_swapped(effects, places[-1])
-    shown = ask(number, text)
-    if not shown:
+    if not ask(number, text):
         return False
     if is_answered(QUESTION):
         draw_program(number)
@@ -64,24 +63,17 @@ def experiment() -> bool:
         draw_length()
     elif effects is not None:
         (draw_added if view == "added" else draw_zeroed)(effects, places[-1])
-        show_code(
-            measure_parts, key="find circuit code", model=number, text=list(text), other=list(other), place=places[-1]
-        )
+        both = {"text": list(text), "other": list(other)}
+        show_code(measure_parts, key="find circuit code", model=number, **both, place=places[-1])
     return is_found(QUESTION)
 
 
 def choose_of(label: str, options: Sequence[str], default: str, key: str) -> str:
-    return str(
-        st.segmented_control(
-            label,
-            options,
-            default=default,
-            key=key,
-            required=True,
-            format_func=escape_markdown,
-            persist_state="session",
-        )
-    )
+    chosen = st.segmented_control(
+        escape_markdown(label), options, default=default, key=key, required=True, format_func=escape_markdown,
+        persist_state="session",
+    )  # fmt: skip
+    return str(chosen)
 
 
 def read_text(model: int, said: str) -> tuple[str, ...]:
@@ -100,9 +92,8 @@ def choose_swap(model: int, text: Sequence[str]) -> tuple[str, ...]:
     left, right = st.columns(2)
     with left:
         named = [f"{place}: {token}" for place, token in enumerate(text, 1)]
-        place = named.index(
-            choose_of(_("swap token"), named, named[at], f"find-circuit-place {model} {' '.join(text)}")
-        )
+        key = f"find-circuit-place {model} {' '.join(text)}"
+        place = named.index(choose_of(_("swap token"), named, named[at], key))
     with right:
         options = [token for token in read_vocabulary(model)[0] if token != text[place]]
         default = becomes if becomes in options else options[0]
@@ -127,7 +118,8 @@ def name_part(part: Part) -> str:
 
 
 def name_parts(parts: Collection[Part]) -> str:
-    return TOGETHER.join(map(name_part, sorted(parts, key=str))) or _("none")
+    ordered = sorted(parts, key=lambda part: (part[1] or 0, part[0] == "MLP", part[2] or 0))
+    return TOGETHER.join(map(name_part, ordered)) or _("none")
 
 
 def draw_swapped(effects: PartEffects, place: int) -> None:
@@ -152,6 +144,8 @@ def ask(model: int, text: tuple[str, ...]) -> bool:
         named = {parts[at] for at in said}
         missed, idle = sorted(needed - named, key=str), named - needed
         sentences = []
+        if named & needed and (missed or idle):
+            sentences.append(_("Needed, of what you named: {parts}.").format(parts=name_parts(named & needed)))
         if idle:
             sentences.append(_("Idle, their weights are 0: {parts}.").format(parts=name_parts(idle)))
         if missed:
@@ -175,10 +169,10 @@ def ask(model: int, text: tuple[str, ...]) -> bool:
 def draw_program(model: int) -> None:
     """The lines of the program, each with the part that does it; it is the answer key."""
     about = {
-        1: _("Model {number} answers with what followed the same token before, or with `<start>` where nothing did."),
-        2: _("Model {number} answers with how often each token occurs in the text."),
-        3: _("Model {number} answers with the tokens in order."),
-        COUNTS: _("Model {number} answers with the text backwards."),
+        1: _("Answers of model {number}: what followed the same token before, or `<start>` where nothing did."),
+        2: _("Answers of model {number}: how often each token occurs in the text."),
+        3: _("Answers of model {number}: the tokens in order."),
+        COUNTS: _("Answers of model {number}: the text backwards."),
     }
     st.caption(about[model].format(number=model))
     rows = [(name_part(line.part), line.text) for line in answer_key(model).lines]
@@ -199,7 +193,7 @@ def draw_ways(effects: PartEffects, values: Tensor, title: str, key: str) -> Non
         matrix(effects.swapped[:, None], rows=names, columns=[""], scale="signed", digits=2, key=f"{key} swapped",
                label=name)  # fmt: skip
     with right:
-        st.caption(title)
+        st.caption(escape_markdown(title))
         shown = values if is_answered(key) else cover(values, slice(None))
         matrix(shown[:, None], rows=names, columns=[""], scale="signed", digits=1, key=f"{key} other", label=title)
 
@@ -217,12 +211,7 @@ def draw_added(effects: PartEffects, place: int) -> None:
 
 def draw_zeroed(effects: PartEffects, place: int) -> None:
     swapped, zeroed = ({*effects.list_found(one)} for one in (effects.swapped, effects.zeroed))
-    options = [
-        _("the same parts"),
-        _("these and others"),
-        _("some of these"),
-        _("others, and not all of these"),
-    ]
+    options = [_("the same parts"), _("these and others"), _("some of these"), _("others, and not all of these")]
     answer = 0 if zeroed == swapped else 1 if zeroed > swapped else 2 if zeroed < swapped else 3
     reason = _("Set to 0, these change it: {zeroed}. Swapped: {swapped}.")
     told = reason.format(zeroed=name_parts(zeroed), swapped=name_parts(swapped))
@@ -248,21 +237,16 @@ def draw_length() -> None:
     text = read_field("find-circuit-counted", _("a text for model {number}").format(number=COUNTS), TEXTS[COUNTS],
                       read_counted)  # fmt: skip
     token = next(token for token in read_vocabulary(COUNTS)[0] if token != text[-1])
-    others = {
-        _("swapped, as long"): tuple(swap(text, len(text) - 1, token)),
-        _("swapped, one shorter"): text[:-1],
-    }
+    as_long = tuple(swap(text, len(text) - 1, token))
+    others = {_("swapped, as long"): as_long, _("swapped, one shorter"): text[:-1]}
     found = {f"{name}: {' '.join(other)}": measure(COUNTS, text, other, 0) for name, other in others.items()}
     show_altair(partial(draw_columns, found), key="find circuit length")
-    counting = answer_key(COUNTS).lines[0].part
     sentence = _(
-        "{part} counts the tokens. Its value is the same in texts of one length, so that only a text of another length "
-        "shows it."
+        "{part} counts the tokens. In texts of one length its value is the same; one of another length shows it."
     )
-    st.caption(sentence.format(part=name_part(counting)))
-    show_code(
-        measure_parts, key="find circuit code length", model=COUNTS, text=list(text), other=list(text[:-1]), place=0
-    )
+    st.caption(sentence.format(part=name_part(answer_key(COUNTS).lines[0].part)))
+    shorter = list(text[:-1])
+    show_code(measure_parts, key="find circuit code length", model=COUNTS, text=list(text), other=shorter, place=0)
 
 
 def draw_columns(found: dict[str, PartEffects], shade: Shade) -> AltairChart:
