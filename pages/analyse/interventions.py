@@ -160,7 +160,9 @@ def read_other(here: Here, subject: Subject, run: RunContext) -> PairContext:
 def bring_pairs(here: Here, run: RunContext) -> PairSetContext:
     columns = f"Columns: {', '.join(COLUMNS)}; the last may be left out."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own pairs"):
-        file = take_file(here, "pairs", "a file of pairs of prompts", columns, PairsUpload, "Pairs of your own")
+        file = take_file(
+            here, "pairs", "a file of pairs of prompts", escape_markdown(columns), PairsUpload, "Pairs of your own"
+        )
     if file is None:
         raise ValueError(f"Bring a file of pairs of prompts. {columns}")
     try:

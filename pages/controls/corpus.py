@@ -16,7 +16,7 @@ from pages.controls.state.parameter import Text
 from pages.controls.state.session import find_record, widget_value
 from pages.controls.train.parameters import data_rule
 from pages.controls.train.user_data import MIB, Brought, find_file, folder, guess_columns
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, escape_markdown
 
 PARAMETERS = (
     Text("corpus", "", READABLE, rule=data_rule, hidden_as="your texts", element=".st-key-own-corpus"),
@@ -32,7 +32,10 @@ class PairsUpload(Brought):
     """State of the form of a file of pairs."""
 
 
-def take_file(here: Here, name: str, label: str, help: str, record: type[Brought], bring: LiteralString) -> Path | None:
+def take_file(
+    here: Here, name: str, label: LiteralString, help: LiteralString | Markdown, record: type[Brought],
+    bring: LiteralString,
+) -> Path | None:  # fmt: skip
     """Draws the box that takes the file whose digest the parameter `name` is, and what was wrong with one."""
     upload = find_record(record)
     file, key = find_file(here.begin(name)), f"{name} file {upload.turn}"
