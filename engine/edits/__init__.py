@@ -4,6 +4,7 @@
 """
 
 from engine.edits.adapters import ApplyAdapter, find_adapter, keep_adapter
+from engine.edits.directions import AddDirection, ProjectOut
 from engine.edits.edit import AnchoredEdit, Edit, RealTokens, Side, Where, edit_from_dict
 from engine.edits.edit_validation import validate_edit
 from engine.edits.experts import SendTokens, SilenceExperts, UseExperts
@@ -16,6 +17,7 @@ from engine.edits.sources import ChangeToken, FetchedEdit, Patch, Source, Source
 from engine.edits.values import Replace, Scale
 
 __all__ = [
+    "AddDirection",
     "ApplyAdapter",
     "AnchoredEdit",
     "AttentionTemperature",
@@ -29,6 +31,7 @@ __all__ = [
     "PaintPattern",
     "Patch",
     "PresetMask",
+    "ProjectOut",
     "RealTokens",
     "Replace",
     "SourceRuns",

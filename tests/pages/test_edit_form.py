@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.edits import (
+    AddDirection,
     AttentionTemperature,
     ChangeToken,
     DrawMask,
@@ -18,6 +19,7 @@ from engine.edits import (
     PaintPattern,
     Patch,
     PresetMask,
+    ProjectOut,
     Replace,
     Scale,
     SetPattern,
@@ -71,6 +73,7 @@ def edits(app: AppTest) -> list[Edit]:
         ("parts", Scale("blocks.3.mlp.out", 0.0)),
         ("positions", SwapPositions(0, 1)),
         ("value", Replace("blocks.3.resid_post", 0.0)),
+        ("direction", ProjectOut("blocks.3.resid_pre", [1.0, *[0.0] * 127])),
     ],
 )
 def test_a_form_that_is_not_touched_makes_the_edit_of_what_is_looked_at(kind: str, edit: Edit) -> None:
@@ -111,6 +114,8 @@ def test_a_form_that_lacks_a_text_says_so_and_keeps_what_was_typed() -> None:
         Patch("blocks.3.attn.pattern", None, {"head": 1}, "blocks.0.attn.pattern", {"head": 2}),
         Scale("blocks.1.skip1", 0.5),
         Scale("blocks.*.mlp.out", 0.5, {"d_model": [0, 1, 2]}),
+        ProjectOut("blocks.1.resid_pre", [1.0, 0.123456789, *[0.0] * 126], {"pos": [2]}, 0.5),
+        AddDirection("blocks.*.attn.z", [1.0, *[0.0] * 31], amount=-2.0),
         Replace("logits", 1.0, {"vocab": [3, 4, 5], "pos": 4}),
         Replace("blocks.0.attn.z", [1, 2.5], {"head": 2}),
         SwapPositions(0, 7),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.edits import (
+    AddDirection,
     ApplyAdapter,
     AttentionTemperature,
     ChangeToken,
@@ -18,6 +19,7 @@ from engine.edits import (
     PaintPattern,
     Patch,
     PresetMask,
+    ProjectOut,
     Replace,
     Scale,
     SendTokens,
@@ -55,6 +57,27 @@ def test_zero_silences_exactly_the_named_heads() -> None:
     out = z.flatten(2) @ tiny.model().blocks[1].attn.out.weight.T + tiny.model().blocks[1].attn.out.bias
     torch.testing.assert_close(edited["blocks.1.attn.out"], out, atol=1e-5, rtol=0)
     assert not torch.equal(edited["logits"], plain["logits"])
+
+
+def test_a_direction_is_projected_out_and_added_at_the_named_positions() -> None:
+    hook, direction = "blocks.1.resid_pre", [3.0, 4.0, *[0.0] * 14]
+    unit = torch.tensor(direction) / 5
+    plain, edited = both(ProjectOut(hook, direction))
+    torch.testing.assert_close(edited[hook] @ unit, torch.zeros(1, 8), atol=1e-5, rtol=0)
+    torch.testing.assert_close(edited[hook][..., 2:], plain[hook][..., 2:])
+    _, edited = both(ProjectOut(hook, direction, {"pos": [2]}, 7.0), AddDirection(hook, direction, {"pos": [4]}, 0.5))
+    expected = plain[hook] @ unit
+    expected[0, 2], expected[0, 4] = 7, expected[0, 4] + 0.5
+    torch.testing.assert_close(edited[hook] @ unit, expected, atol=1e-5, rtol=0)
+    point = tiny.model().hooks[hook]
+    assert ProjectOut(hook, direction).reach(point) == "each"
+    assert AddDirection(hook, direction, {"pos": -1}).is_anchored(point)
+    for edit, why in [
+        (AddDirection(hook, [1.0]), "must be 16 numbers"),
+        (ProjectOut("*.pattern", [1.0]), "no vectors"),
+    ]:
+        with pytest.raises(ValueError, match=why):
+            both(edit)
 
 
 def test_mean_gives_a_head_its_average_at_every_position() -> None:
@@ -283,6 +306,8 @@ EDITS = {
         DrawMask, whole, st.lists(st.lists(yes, min_size=2, max_size=2), max_size=3), st.none() | heads, sides, yes
     ),
     Scale: st.builds(Scale, st.sampled_from(["logits", "*.z"]), real, where),
+    ProjectOut: st.builds(ProjectOut, st.just("*.z"), st.lists(st.floats(1, 9), min_size=1), where, real),
+    AddDirection: st.builds(AddDirection, st.just("*.z"), st.lists(st.floats(1, 9), min_size=1), where, real),
     Replace: st.builds(Replace, st.sampled_from(["logits", "*.z"]), values, where),
     PresetMask: st.one_of(
         st.builds(PresetMask, st.sampled_from(["causal", "full"]), st.none(), layers, st.none() | heads, sides, yes),
@@ -373,6 +398,8 @@ def test_every_edit_survives_json(edit: Edit) -> None:
         ({"edit": "Patch", "hook": "logits", "source": {"ids": ["a"]}}, r"source.ids\[0\] must be a whole number"),
         ({"edit": "Patch", "hook": "logits", "source": {"ids": [1], "edits": [{}]}}, "edit must be one of"),
         ({"edit": "Steer", "hook": "logits", "toward": {"ids": [1]}}, "Steer lacks away"),
+        ({"edit": "ProjectOut", "hook": "logits", "direction": [0, 0]}, "not all 0, got one of length 0"),
+        ({"edit": "AddDirection", "hook": "logits", "direction": "x"}, "direction must be a list, got 'x'"),
         ({"edit": "DrawMask", "layer": 0, "allowed": [[1]]}, r"allowed\[0\]\[0\] must be true or false, got 1"),
     ],
 )

@@ -1,0 +1,1 @@
+"""Labels of tokens, computed from the text: a file a kind."""

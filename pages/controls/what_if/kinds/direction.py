@@ -1,0 +1,55 @@
+"""Takes the component along a direction out of what a hook holds, or adds to it."""
+
+from typing import Any
+
+from engine.edits import AddDirection, ProjectOut
+from pages.controls.what_if.edit_fields import Field, Place, Values, at_field, find_hook, hook_field, number_field
+from pages.controls.what_if.edit_form import Form, read_numbers
+from pages.controls.what_if.kind import EditKind, EditVariants, edit_name, goes
+from views.what_if.edit_words import Terms, chosen
+from views.what_if.experiment import Editable, EditableValue
+
+WAYS = {"ProjectOut": "set the component to", "AddDirection": "add"}
+
+
+def has_vectors(value: EditableValue) -> bool:
+    """Tells whether a value's last axis is none of the text."""
+    return value.axes[-1][0] not in ("pos", "key")
+
+
+def choose_direction(form: Form) -> None:
+    now = ", ".join(f"{one:g}" if float(f"{one:g}") == one else repr(one) for one in form.values["direction"])
+    numbers = form.parsed_text("direction, its length does not count", now, "1, 0, 0.5", read_numbers)
+    form.values["direction"] = form.values["direction"] if numbers is None else numbers
+
+
+def start(way: str) -> Values:
+    return {"edit": way} | ({"value": 0.0} if way == "ProjectOut" else {"amount": 1.0})
+
+
+def blank(model: Editable, place: Place) -> Values:
+    hook = FIELDS[0].begin(model, place)
+    found = find_hook(hook["hook"], model)
+    size = found[1].axes[-1][1] if found else 1
+    return start("ProjectOut") | hook | {"direction": [1.0, *[0.0] * (size - 1)], "at": {}}
+
+
+def words(edit: Any, terms: Terms) -> str:
+    does = f"component set to {edit.value:g}" if isinstance(edit, ProjectOut) else f"{edit.amount:+g} along a direction"
+    return f"{terms.place(edit.hook)}: {does}{chosen(edit.at, edit.hook, terms)}"
+
+
+FIELDS = (
+    hook_field("resid_pre", has_vectors),
+    Field(choose_direction),
+    number_field("value", "component (0 removes)", 0.0, when=goes(edit_name, "ProjectOut")),
+    number_field("amount", "amount", 1.0, when=goes(edit_name, "AddDirection")),
+    at_field(),
+)
+KIND = EditKind(
+    name="direction", place=10, title="Direction", about="a component removed or added",
+    edits=(ProjectOut, AddDirection), fields=FIELDS, blank=blank, words=words,
+    ways=EditVariants(
+        titles=WAYS, of=edit_name, begin=lambda way, form: start(way), kept_fields=("hook", "direction", "at")
+    ),
+)  # fmt: skip
