@@ -147,6 +147,11 @@ class Removal:
     plain: float
     texts: int
 
+    @property
+    def of_random(self) -> list[int]:
+        """Places of the random directions."""
+        return [at for at, name in enumerate(self.names) if name.startswith("random")]
+
 
 def stream_hooks(model: Transformer) -> tuple[str, ...]:
     """The stream into each block that reads the text, and behind the last."""

@@ -42,6 +42,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "analyse/why_token": (*FIELDS, "candidate", "against"),
     "analyse/why_head": (*FIELDS, "pos", "key", "side", "focus"),
     "analyse/fires": ("model", "layer", "head", "neuron", "side", "measure", "corpus"),
+    "analyse/probes": (*FIELDS, "layer", "label", "label_column", "corpus"),
     "explore/generate": ("text", "target", "given", "picture", "seed", "edits", *RULES),
     "explore/compare": tuple(
         f"{letter}_{name}"

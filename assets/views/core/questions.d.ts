@@ -58,7 +58,11 @@ export interface Queries {
   patterns: { side: string; focus?: string };
   points: { layer: number; head: number; side: string; focus?: string; how?: "pca" | "tsne" };
   positional: { side: string; whole?: boolean };
-  probe: { run: string; text?: string | null; target?: string | null; picture?: number | null };
+  probe: { layer: number } | { run: string; text?: string | null; target?: string | null; picture?: number | null };
+  probe_layers: {};
+  probe_removal: { layer: number };
+  probe_selectivity: {};
+  probe_text: { layer: number };
   product: { layer: number; head: number; side: string; pos: number; key: number; focus?: string };
   qk: { layer: number; head: number; side: string; focus?: string };
   rename: { run: string; name: string };
@@ -149,6 +153,10 @@ export interface Answers {
   points: { arrays: { queries: NamedArray; keys: NamedArray }; [entry: string]: any };
   positional: { arrays: { positional: NamedArray }; [entry: string]: any };
   probe: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  probe_layers: { arrays: { accuracy: NamedArray; control: NamedArray }; [entry: string]: any };
+  probe_removal: { arrays: { kl: NamedArray; loss: NamedArray }; [entry: string]: any };
+  probe_selectivity: { arrays: { selectivity: NamedArray }; [entry: string]: any };
+  probe_text: { arrays: { p: NamedArray }; [entry: string]: any };
   product: { arrays: { q: NamedArray; k: NamedArray; product: NamedArray }; [entry: string]: any };
   qk: { arrays: { ids: NamedArray; keys: NamedArray; scores: NamedArray }; [entry: string]: any };
   rename: { arrays: Record<string, NamedArray>; [entry: string]: any };

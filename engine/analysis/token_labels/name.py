@@ -15,4 +15,4 @@ def is_name(text: str, start: int | None) -> bool:
     return start is not None and text[start].isupper() and bool(before) and before[-1] not in ENDS
 
 
-KIND = LabelKind("name", 0, "name", ("another token", "name"), find_classes)
+KIND = LabelKind("name", 3, "name", ("another token", "name"), find_classes)

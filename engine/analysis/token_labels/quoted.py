@@ -14,4 +14,4 @@ def find_classes(encoding: Encoding) -> list[int]:
     return [int(any(first < start < last for first, last in inside)) for start in starts]
 
 
-KIND = LabelKind("quoted", 3, "in quotation marks", ("outside", "in quotation marks"), find_classes)
+KIND = LabelKind("quoted", 0, "in quotation marks", ("outside", "in quotation marks"), find_classes)

@@ -125,7 +125,7 @@ def test_what_cannot_be_probed_is_told_in_a_sentence() -> None:
         (stories, OF_FILE, LabelledCorpus("mine", texts, ("a",) * 8), "in these texts all are “a”"),
         (stories, OF_FILE, many, "at most 20 classes, got 24"),
         (stories, "name", Corpus("mine", texts[:3]), "must have 4 texts or more, got 3"),
-        (stories, "colour", None, "label must be one of name, capital"),
+        (stories, "colour", None, "label must be one of quoted, capital"),
     ]:
         with pytest.raises(ValueError, match=why):
             probing_of(checkpoint, label, corpus)

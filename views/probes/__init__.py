@@ -1,0 +1,1 @@
+"""What the page Linear probes asks, and its charts."""
