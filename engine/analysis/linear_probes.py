@@ -46,7 +46,7 @@ FEWEST = 4  # texts, of which one in HELD is held out
 HELD = 4
 ROWS = 4096
 CLASSES = 20
-STREAMS = 2**29  # bytes of streams that are held at once
+STREAMS = 2**27  # bytes of streams that are held at once
 L2 = 10.0  # times |weight|² / 2, beside the sum of all losses
 ITERATIONS = 100  # of L-BFGS
 RANDOM = 8  # directions that a probe's is set beside
@@ -360,23 +360,20 @@ def predictions(trace: Trace) -> Tensor:
 # --- of a checkpoint ---
 
 
-trained = LruCache[tuple[LabelledRows, SharedWork[Probes]]](2**28)
+trained = LruCache[SharedWork[Probes]](4 * STREAMS)
 removed = LruCache[SharedWork[Removal]](2**22)
 
 
 def probing_of(checkpoint: Checkpoint, label: str, corpus: Corpus | None = None) -> SharedWork[Probes]:
     """The work that fits the probes of a checkpoint. Raises ValueError as `label_rows`."""
-    return prepare(checkpoint, label, corpus)[1]
-
-
-def prepare(checkpoint: Checkpoint, label: str, corpus: Corpus | None) -> tuple[LabelledRows, SharedWork[Probes]]:
-    model, key = checkpoint.model, (checkpoint.model, label, corpus and corpus.digest)
+    key = checkpoint.model, label, corpus and corpus.digest
     if (known := trained.find(key)) is not None:
         return known
-    rows, hooks = label_rows(checkpoint, label, corpus), stream_hooks(model)
-    first = no_probes(rows, hooks, model.config.d_model)
+    rows, hooks = label_rows(checkpoint, label, corpus), stream_hooks(checkpoint.model)
+    width = checkpoint.model.config.d_model
+    first = no_probes(rows, hooks, width)
     work = SharedWork(train_probes(checkpoint, rows), len(rows.readings) + len(hooks), first)
-    return trained.keep(key, (rows, work), 16 * len(hooks) * model.config.d_model * (len(rows.classes) + 1))
+    return trained.keep(key, work, 4 * len(rows.text) * len(hooks) * width)  # of the streams, while it is at work
 
 
 def find_probes(checkpoint: Checkpoint, label: str, corpus: Corpus | None = None) -> Probes:
@@ -390,8 +387,7 @@ def removing_of(checkpoint: Checkpoint, label: str, layer: int, corpus: Corpus |
     key = checkpoint.model, label, layer, corpus and corpus.digest
     if (known := removed.find(key)) is not None:
         return known
-    rows, work = prepare(checkpoint, label, corpus)
-    probes = work.reach()
+    rows, probes = label_rows(checkpoint, label, corpus), find_probes(checkpoint, label, corpus)
     probes.direction(layer)
     first = Removal((), torch.zeros(0), torch.zeros(0), math.nan, 0)
     steps = SharedWork(remove_directions(checkpoint, rows, probes, layer), len(held_out_readings(rows)), first)

@@ -19,7 +19,7 @@ from engine.plurals import count_words
 from pages.controls.compare.defaults import link_edits
 from pages.controls.corpus import PARAMETERS, choose_corpus
 from pages.controls.model_input.model_input import Subject, looked_at
-from pages.controls.run_page import Charts, PageRun, RunPage, state_of
+from pages.controls.run_page import RunPage, state_of
 from pages.controls.share.measure import measure_steps
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import Here
@@ -29,7 +29,7 @@ from pages.controls.train.user_data import find_file, guess_columns
 from pages.controls.what_if.experiment_link import linkable
 from views.core.markdown import escape_markdown
 from views.core.run_context import Run
-from views.probes.charts import CHARTS, REMOVAL
+from views.probes.charts import CHARTS
 from views.probes.questions import PROBES, ProbeContext
 
 MENU = {"title": "Linear probes", "address": "probes", "place": 6, "opens": True}
@@ -131,21 +131,12 @@ class LinearProbes(RunPage):
         label, corpus = choose_label(here, corpus, column)
         return ProbeContext(**vars(run), corpus=corpus, column=column, label=label, label_column=here["label_column"])
 
-    def draw_charts(self, shown: PageRun, charts: Charts) -> None:
-        """Fits the probes, and draws all but what a label with more than two classes lacks."""
-        run = shown.run
+    def check(self, run: Run) -> None:
+        """Fits the probes."""
         assert isinstance(run, ProbeContext)
-        try:
-            work = probing_of(run.checkpoint, run.label, run.corpus)
-        except ValueError as error:
-            st.warning(escape_markdown(error))
-            return
+        work = probing_of(run.checkpoint, run.label, run.corpus)
         if work.steps:
             measure_steps("probes", subject_of(run), work.steps)
-        several = len(work.results.classes) > 2
-        super().draw_charts(shown, {title: one for title, one in charts.items() if not several or title != REMOVAL})
-        if several:
-            st.caption("A direction that can be taken out is of a label with two classes.")
 
     def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
         assert isinstance(run, ProbeContext)

@@ -50,7 +50,7 @@ def test_the_page_says_where_a_probe_is_selective_and_what_its_direction_does() 
     [
         ({"model": "digits-vit"}, "this model reads pictures"),
         ({"model": "stories", "label": "number"}, "and none is “number”"),
-        ({"model": "compiled-brackets", "label": "depth of brackets"}, "is of a label with two classes"),
+        ({"model": "compiled-brackets", "label": "depth of brackets"}, "is for a label with two classes"),
         ({"model": "t5-tasks", "label": "token that stood before"}, "Most selective"),
     ],
 )

@@ -86,10 +86,9 @@ def draw_text(table: pd.DataFrame, shade: Shade) -> AltairChart:
     return at_least(cells + letters, COLUMN * len(places) + BESIDE)
 
 
-REMOVAL = "Without the probe’s direction"
 CHARTS: dict[str, tuple[str, Callable[[pd.DataFrame, Shade], AltairChart]]] = {
     "What a probe of each layer has right": ("probe_layers", draw_layers),
     "Selectivity": ("probe_selectivity", draw_selectivity),
-    REMOVAL: ("probe_removal", draw_removal),
+    "Without the probe’s direction": ("probe_removal", draw_removal),
     "What the probe reads in this text": ("probe_text", draw_text),
 }
