@@ -70,7 +70,7 @@ def tell_layers(run: ProbeContext) -> None:
     names = escape_markdown(", ".join(f"“{name}”" for name in found.classes))
     st.caption(
         f"{names}: learned at {count_words(learned, 'position')}, measured at {held:,} of texts held out, of "
-        f"{count_words(found.texts, 'text')} with at most {count_words(LENGTH, 'token')} each."
+        f"{count_words(found.texts, 'text')} with at most {count_words(LENGTH, 'token')} each; never at the first position."
     )
     st.markdown(
         f"Most selective: **{escape_markdown(run.streams[layer])}**, where the probe has **{accuracy:.1%}** right, its "
@@ -99,6 +99,13 @@ def tell_removal(run: ProbeContext, layer: int) -> None:
         f"{count_words(found.texts, 'text')} held out move by **{own:.4f}** nats a position (KL), and by {low:.4f} to "
         f"{high:.4f} without one of {count_words(len(random), 'direction')} at random: {says}."
     )
+    if found.plain == found.plain:  # else the model predicts no next token
+        change = found.loss - found.plain
+        own, random = float(change[found.names.index("probe")]), change[found.of_random]
+        st.markdown(
+            f"Its loss, {found.plain:.4f} nats a token there, changes by **{own:+.4f}**, and by "
+            f"{float(random.min()):+.4f} to {float(random.max()):+.4f} without those at random."
+        )
     address = compare_address(run, layer)
     if address:
         link = escape_markdown(urlencode(address))

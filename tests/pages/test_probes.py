@@ -41,6 +41,7 @@ def test_the_page_says_where_a_probe_is_selective_and_what_its_direction_does() 
     assert float(probes.selectivity.max()) > 0.03, "the model knows in the middle what is quoted"
     says = told(app)
     assert f"a selectivity of **{float(probes.selectivity.max()):+.3f}**" in says
+    assert f"changes by **{float(removal.loss[0]) - removal.plain:+.4f}**" in says
     assert f"move by **{float(removal.kl[0]):.4f}** nats" in says and "ProjectOut" in says and not app.warning
     assert all(f"**{title}**" in says for title in CHARTS)
 
