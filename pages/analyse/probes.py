@@ -70,7 +70,7 @@ def tell_layers(run: ProbeContext) -> None:
     names = escape_markdown(", ".join(f"“{name}”" for name in found.classes))
     st.caption(
         f"{names}: learned at {count_words(learned, 'position')}, measured at {held:,} of texts held out, of "
-        f"{count_words(found.texts, 'text')} with at most {count_words(LENGTH, 'token')} each; never at the first position."
+        f"{count_words(found.texts, 'text')} with at most {count_words(LENGTH, 'token')} each; the first is not read."
     )
     st.markdown(
         f"Most selective: **{escape_markdown(run.streams[layer])}**, where the probe has **{accuracy:.1%}** right, its "
