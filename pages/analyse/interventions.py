@@ -39,7 +39,7 @@ from pages.controls.train.parameters import data_rule
 from pages.controls.train.user_data import folder
 from pages.controls.what_if.experiment import run as run_subject
 from pages.controls.what_if.experiment_link import linkable
-from views.core.codegen import reading_lines
+from views.core.codegen import edit_names, reading_lines
 from views.core.lanes import Lane
 from views.core.markdown import Markdown, escape_markdown
 from views.core.run_context import Run, RunContext
@@ -141,7 +141,7 @@ def swap_token(here: Here, subject: Subject, run: RunContext) -> PairContext:
     pieces = [*lane.pieces[:at], tokenizer.pieces[id], *lane.pieces[at + 1 :]]
     lanes = [replace(lane, pieces=pieces), *run.lanes[1:]]
     edits = f"[{'*edits, ' if run.trace.edits else ''}{edit.to_code({})}]"
-    return pair(run, made.trace, lanes, f"{at} {id}", run_line(run, edits), {"engine.edits": {"ChangeToken"}}, edit)
+    return pair(run, made.trace, lanes, f"{at} {id}", run_line(run, edits), {"engine.edits": edit_names([edit])}, edit)
 
 
 def read_other(here: Here, subject: Subject, run: RunContext) -> PairContext:
