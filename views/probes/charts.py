@@ -16,8 +16,15 @@ LINES = {"accuracy": "probe", "control": "control task", "majority": "most frequ
 
 
 def layer_axis(table: pd.DataFrame) -> alt.X:
-    axis = alt.Axis(labelAngle=-40, labelLimit=BESIDE)
-    return alt.X("stream:N", title="residual stream", sort=[*dict.fromkeys(table["stream"])], axis=axis)
+    """The axis of `at`, which `with_places` adds."""
+    order = [*dict.fromkeys(with_places(table)["at"])]
+    axis = alt.Axis(labelAngle=0, labelOverlap=True)
+    return alt.X("at:N", title="residual stream in front of block", sort=order, axis=axis)
+
+
+def with_places(table: pd.DataFrame) -> pd.DataFrame:
+    names = (table["layer"] + 1).astype(str)
+    return table.assign(at=names.where(table["layer"] < table["layer"].max(), "behind the last"))
 
 
 def pick_layer() -> alt.Parameter:
@@ -26,11 +33,11 @@ def pick_layer() -> alt.Parameter:
 
 def draw_layers(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """`accuracy`, `control` and `majority` by layer; a click on a point chooses its layer."""
-    lines = table.melt(["layer", "stream"], [*LINES], "of", "share")
+    lines = with_places(table).melt(["layer", "stream", "at"], [*LINES], "of", "share")
     lines["of"] = lines["of"].map(LINES)
     palette = [colors(shade)[role] for role in ("residual", "value", "soft")]
     scale = alt.Scale(domain=[*LINES.values()], range=palette)
-    base = alt.Chart(lines, height=240).encode(
+    base = alt.Chart(lines, height=260).encode(
         x=layer_axis(table),
         y=alt.Y("share:Q", title="share right, held out", scale=alt.Scale(zero=False)),
         color=alt.Color("of:N", title=None, sort=[*LINES.values()], scale=scale),
@@ -43,7 +50,7 @@ def draw_selectivity(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """`selectivity` by layer; a click on a bar chooses its layer."""
     told = [alt.Tooltip("stream"), alt.Tooltip("selectivity", format="+.4f")]
     y = alt.Y("selectivity:Q", title="accuracy less control")
-    drawn = alt.Chart(table, height=160).mark_bar(color=colors(shade)["residual"])
+    drawn = alt.Chart(with_places(table), height=200).mark_bar(color=colors(shade)["residual"])
     return at_least(drawn.encode(x=layer_axis(table), y=y, tooltip=told).add_params(pick_layer()), 420)
 
 
