@@ -29,3 +29,10 @@ def test_a_bare_interpreter_is_left_as_it_was(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mine"]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_what_needs_no_model_loads_no_pytorch() -> None:
+    """The front of several processes, and whatever asks the engine for a number, start in a fraction of the time."""
+    check = "import sys, engine.budget, server.http.workers; assert 'torch' not in sys.modules; engine.load"
+    ended = subprocess.run([sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
