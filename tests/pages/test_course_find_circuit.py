@@ -72,3 +72,10 @@ def test_texts_that_are_answered_alike_are_said() -> None:
     assert any("answered alike" in one.value for one in app.caption)
     app.button(key=f"{QUESTION} show").click().run()
     assert not app.exception and not [one for one in app.button if one.key == f"{ADDED} check"]
+
+
+def test_another_model_is_another_question_once_one_was_shown() -> None:
+    app = opened(lesson="find_circuit")
+    app.button(key=f"{QUESTION} show").click().run()
+    pick(app, "find-circuit-model", "2")
+    assert app.button(key=f"{QUESTION} check").disabled

@@ -118,7 +118,7 @@ def choose_all(
         return TOGETHER.join(options[at] for at in said)
 
     right = sorted(answers)
-    return reveal(question, ask, lambda said: said == right, name, right, name(right), key, why, again)
+    return reveal(question, ask, lambda said: said == right, name, right, name(right), key, why, again, nothing=[])
 
 
 def estimate(
@@ -205,14 +205,16 @@ def reveal(
     why: Why | None,
     again: Again | None,
     shape: Place = (),
+    nothing: Any = None,
 ) -> bool:
-    """Draws the question, and once it is answered what was right; what was said first stays."""
+    """Draws the question, and once it is answered what was right; what was said first stays. `nothing` is the value of
+    a widget in which nothing is said."""
     about: Hashable = (question, answer, shape)
     kept = QUESTIONS.get()[key]
     ASKED.get().add(key)
     if kept.about not in (None, about):
         kept.about, kept.right = None, False
-        set_widget(f"{key} said", None)
+        set_widget(f"{key} said", nothing)
     with st.container(border=True, key=f"{key} question"):
         st.markdown(f"**{escape_markdown(question)}**")
         if kept.about is None:
