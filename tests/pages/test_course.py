@@ -55,11 +55,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Asked]:
     told = dict[str, Asked]()
     parameters = inspect.signature(predict.reveal)
 
-    def note(*said: Any) -> bool:
-        bound = parameters.bind(*said)
+    def note(*said: Any, **more: Any) -> bool:
+        bound = parameters.bind(*said, **more)
         bound.apply_defaults()
         told[bound.arguments["key"]] = Asked(*(bound.arguments[name] for name in Asked._fields))
-        return reveal(*said)
+        return reveal(*said, **more)
 
     reveal = predict.reveal
     monkeypatch.setattr(predict, "reveal", note)
