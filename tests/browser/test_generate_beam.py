@@ -85,14 +85,21 @@ def test_a_search_is_seen_step_by_step_stopped_and_gone_on_with(
     page = open_page(f"{server}/generate?model=stories&text={quote(text)}#view=beam&beam_tokens=30&beam_beams=1")
     page.locator(".beam-why").wait_for()
     assert page.locator(".beam-act:visible").count() == 0
-    at_next_part(page, f"window.going = page.tab.now.textContent; {ESCAPE}")
-    page.get_by_label("beams", exact=True).fill("3")
-    page.get_by_label("beams", exact=True).press("Enter")
+    for beams in (3, 4, 5, 6):  # on a busy machine all of one may have come while the page was run again
+        at_next_part(page, f"window.going = page.tab.now.textContent; {ESCAPE}")
+        page.get_by_label("beams", exact=True).fill(str(beams))
+        page.get_by_label("beams", exact=True).press("Enter")
+        page.wait_for_function(f"""() => {{
+          const {{ search }} = {FIND}.loupe.tab;
+          return search?.query.wanted.beams === {beams} && search.state !== "going";
+        }}""")
+        if told(page, "page.tab.search.state") == "stopped":
+            break
     page.locator(".beam-now", has_text="Stopped").wait_for()
     assert page.evaluate("going") == "Searching, at most 30 steps …"
     count = told(page, "page.tab.search.count")
     page.locator(".beam-now", has_text=f"Stopped after {count} of 30 steps.").wait_for()
-    whole = search_to(writing("stories", text), BeamOptions(beams=3, tokens=30))
+    whole = search_to(writing("stories", text), BeamOptions(beams=beams, tokens=30))
     some = [one for one in whole.nodes if len(one.ids) <= count]
     answered(page)  # what was on its way, too
     assert told(page, "page.tab.search.nodes.map((node) => node.id)") == [one.id for one in some]
