@@ -183,13 +183,16 @@ def run_line(run: RunContext, edits: str) -> list[str]:
 
 def tell_pair(run: PairContext, sweep: Sweep) -> None:
     """Says what both runs predict, and so what 0 and 1 are."""
-    ids = [one for one in (sweep.candidate, sweep.against) if one is not None]
+    ids, constant = (
+        [one for one in (sweep.candidate, sweep.against) if one is not None],
+        isinstance(run.other, Constant),
+    )
     name, *lead = (f"“{escape_markdown(one)}”" for one in run.name_candidates(ids))
     measured = {
         "logit": f"lead of {name} over {lead[0]}" if lead else f"logit of {name}",
         "probability": f"probability of {name}",
         "rank": f"rank of {name}",
-        "KL": "distance (KL, in nats) from the run that values come from",
+        "KL": f"distance (KL, in nats) from {'itself' if constant else 'the run that values come from'}",
     }
     what, nothing = Markdown(measured[sweep.metric]), f"{sweep.nothing:.3f}"
     if isinstance(run.other, Constant):

@@ -26,7 +26,7 @@ from views.interventions.questions import INTERVENTIONS, HeadPart
 from views.why.charts import signed_cells
 
 PAIR = 18  # CSS pixels of a pair
-READ = 60  # characters of a prompt in a chart, its end
+READ = 40  # characters of a prompt in a chart, its end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +166,7 @@ def draw_pairs(table: pd.DataFrame, shade: Shade) -> AltairChart:
     )
     told = [alt.Tooltip("clean"), alt.Tooltip("corrupted"), alt.Tooltip("effect", format=".4f")]
     chart = alt.Chart(named, height=alt.Step(PAIR)).mark_bar(color=colors(shade)["attention"])
-    y = alt.Y("name:N", title="pair", sort="-x", axis=alt.Axis(labelLimit=320))
+    y = alt.Y("name:N", title=None, sort="-x", axis=alt.Axis(labelLimit=320))
     return at_least(chart.encode(x=alt.X("effect:Q", title=DOES), y=y, tooltip=told), 560)
 
 
