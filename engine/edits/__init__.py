@@ -4,6 +4,7 @@
 """
 
 from engine.edits.adapters import ApplyAdapter, find_adapter, keep_adapter
+from engine.edits.circuit import KeepParts
 from engine.edits.directions import AddDirection, ProjectOut
 from engine.edits.edit import AnchoredEdit, Edit, RealTokens, Side, Where, edit_from_dict
 from engine.edits.edit_validation import validate_edit
@@ -27,6 +28,7 @@ __all__ = [
     "DropPositions",
     "Edit",
     "FetchedEdit",
+    "KeepParts",
     "PaintMask",
     "PaintPattern",
     "Patch",

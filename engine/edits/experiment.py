@@ -138,5 +138,9 @@ def short(instance: Any) -> dict[str, Any]:
         value = getattr(instance, one.name)
         default = one.default if one.default_factory is MISSING else one.default_factory()
         if value != default:
-            found[one.name] = short(value) if is_dataclass(value) else value
+            found[one.name] = [plain(each) for each in value] if isinstance(value, list) else plain(value)
     return found
+
+
+def plain(value: Any) -> Any:
+    return short(value) if is_dataclass(value) else value

@@ -77,8 +77,8 @@ def level(masked_scores: Tensor) -> Tensor:
 
 
 def mean_over_text(z: Tensor, real: Tensor | None) -> Tensor:
-    """The mean of z (batch pos head d_head) over the positions where a token stands, batch 1 head d_head."""
+    """The mean of z (batch pos ...) over the positions where a token stands, batch 1 ..."""
     if real is None:
         return z.mean(1, keepdim=True)
-    weight = real[:, :, None, None].to(z.dtype)
+    weight = real.view(*real.shape, *[1] * (z.dim() - 2)).to(z.dtype)
     return (z * weight).sum(1, keepdim=True) / weight.sum(1, keepdim=True)

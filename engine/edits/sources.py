@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -30,6 +30,7 @@ from engine.edits.edit import (
 from engine.model.hooks import HookPoint, match_hooks
 from engine.model.layers.embed import Embed
 from engine.model.transformer import Transformer
+from engine.tokenizers.encoding import Encoding
 
 if TYPE_CHECKING:
     from engine.runtime.trace import Trace
@@ -40,7 +41,8 @@ class Source:
     """Another run: what was read (of an encoder-decoder by the encoder, `target` by the decoder), and its own edits.
 
     Those must not name a further run. A model of pictures reads `pixels`, channel height width, as its processor makes
-    them. `name` is what a person calls it, and changes nothing.
+    them. Of a pair of texts `segments` say which of both each token is of. `name` is what a person calls it, and
+    changes nothing.
     """
 
     ids: list[int] = field(default_factory=list)
@@ -48,8 +50,11 @@ class Source:
     edits: list[Mapping[str, Any]] = field(default_factory=list)
     pixels: list[list[list[float]]] | None = None
     name: str = ""
+    segments: list[int] | None = None
 
     def __post_init__(self) -> None:
+        if self.segments is not None and (len(self.segments) != len(self.ids) or not {*self.segments} <= {0, 1}):
+            raise ValueError("segments must be 0 or 1 for each token of the run values come from; correct them.")
         if not self.ids and self.pixels is None:
             raise ValueError("the run an edit takes values from needs at least one token, got none.")
         if self.ids and self.pixels is not None:
@@ -67,8 +72,10 @@ class Source:
         return tuple(edit_from_dict(data) for data in self.edits)
 
     @property
-    def read(self) -> list[int] | Tensor:
-        """Ids, or pixels 1 channel height width."""
+    def read(self) -> list[int] | Encoding | Tensor:
+        """Ids, with segments an encoding, or pixels 1 channel height width."""
+        if self.segments is not None:
+            return replace(Encoding.from_ids(self.ids), segments=tuple(self.segments))
         return self.ids if self.pixels is None else torch.tensor([self.pixels], dtype=torch.float32)
 
 

@@ -101,6 +101,8 @@ def check_value(hint: Any, value: Any, path: str) -> Any:
 
 def write_call(value: Any) -> str:
     """An object of a dataclass as the call that makes it, without what stands at its default; of another, its repr."""
+    if isinstance(value, list) and any(map(is_dataclass, value)):
+        return f"[{', '.join(map(write_call, value))}]"
     if not is_dataclass(value):
         return repr(value)
     parts = []

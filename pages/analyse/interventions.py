@@ -12,33 +12,28 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from engine.analysis.interventions.pair_set import COLUMNS, read_pairs
-from engine.analysis.interventions.pairs import TEXTS, mean_values, nearest_token, salient_position, take_from
+from engine.analysis.interventions.pairs import TEXTS, mean_values, nearest_token, salient_position
 from engine.analysis.interventions.patching import Constant
 from engine.analysis.interventions.sites import SITES
 from engine.analysis.interventions.sweep import Sweep
 from engine.analysis.logit_lens import check_lens
-from engine.budget import budget
-from engine.edits import ChangeToken, Edit, Patch, Scale, Source
-from engine.edits.experiment import Entry, Experiment
-from engine.edits.sources import RunSourcedEdit
+from engine.edits import ChangeToken, Edit
 from engine.inputs.readers import kind as read_kind
 from engine.plurals import count_words
 from pages.controls.answer_key import draw_answer_key
-from pages.controls.compare.defaults import OTHER, link_edits
+from pages.controls.compare.defaults import OTHER
 from pages.controls.corpus import PairsUpload, take_file
-from pages.controls.model_input.model_input import Subject, looked_at, reading
+from pages.controls.interventions.leads import ALONE, compare_address, open_heads, show_circuit
+from pages.controls.model_input.model_input import Subject, reading
 from pages.controls.places import choose_place
 from pages.controls.run_page import Charts, PageRun, RunPage, state_of
-from pages.controls.share.links import address_now
 from pages.controls.share.measure import measure_steps
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import Here
 from pages.controls.state.parameter import Choice, Number, Text, choice
-from pages.controls.state.session import widget_value
 from pages.controls.train.parameters import data_rule
 from pages.controls.train.user_data import folder
 from pages.controls.what_if.experiment import run as run_subject
-from pages.controls.what_if.experiment_link import linkable
 from views.core.codegen import edit_names, reading_lines
 from views.core.lanes import Lane
 from views.core.markdown import Markdown, escape_markdown
@@ -52,7 +47,18 @@ from views.interventions.pair_sets import (
     pair_steps,
     tell_left_out,
 )
-from views.interventions.questions import INTERVENTIONS, OF_BLOCK, OF_HEADS, OF_STREAM, PairContext, find_sweep, pair_of
+from views.interventions.questions import (
+    INTERVENTIONS,
+    OF_BLOCK,
+    OF_HEADS,
+    OF_STREAM,
+    PairContext,
+    edge_heads,
+    find_curve,
+    find_edges,
+    find_sweep,
+    pair_of,
+)
 from views.what_if.edit_sources import token
 
 MENU = {"title": "Interventions", "address": "interventions", "place": 5, "opens": True}
@@ -82,7 +88,8 @@ SAID = 3  # rows that are left out, of which each is told
 QUICK = 1.0  # seconds of measuring that nobody is told of
 SWEEPS = (OF_STREAM, OF_HEADS, OF_BLOCK)
 MOST = choice("most", "40", ("10", "40", "160"), label="edges shown")
-OWN = (AGAINST, SWAPPED, BECOMES, OTHER_TEXT, PAIRS_FILE, DIRECTION, METRIC, PART, VALUE, READS, SLOPES, MOST)
+OWN = (AGAINST, SWAPPED, BECOMES, OTHER_TEXT, PAIRS_FILE, DIRECTION, METRIC, PART, VALUE, READS, SLOPES, MOST,
+       ALONE)  # fmt: skip
 
 
 def other_run(here: Here, subject: Subject, run: RunContext) -> PairContext | PairSetContext:
@@ -263,38 +270,6 @@ def tell_places(run: PairContext, sweep: Sweep, chosen: Mapping[str, Any]) -> No
                 st.markdown(f"[Compare with the run in which it is changed](compare?{link})", width="content")
 
 
-def compare_address(run: PairContext, sweep: Sweep, hook: str, at: Mapping[str, int]) -> dict[str, str]:
-    """Address of a comparison of the run that is changed, A, with the same once a place is, B; empty where no address
-    holds it."""
-    edit, fields = patch_edit(run, sweep, hook, at), looked_at()[1]
-    edits = sweep.base.edits
-    if sweep.base is run.other and run.other_text is not None:
-        fields = fields | {"text": run.other_text}
-    if edit is None or len(edits) >= budget.max_edits or widget_value("upload"):
-        return {}
-    both = tuple(Experiment(tuple(map(Entry, some))) for some in (edits, (*edits, edit)))
-    seed = {name: text for name, text in address_now().items() if name == "seed"}
-    return link_edits(run.model_name, fields, both) | seed if linkable(both[1]) else {}
-
-
-def patch_edit(run: PairContext, sweep: Sweep, hook: str, at: Mapping[str, int]) -> Edit | None:
-    """Edit of one place, as What if has it; None for what it has no short form of."""
-    if isinstance(sweep.other, Constant):
-        return Scale(hook, 0.0, at) if sweep.other.means is None else None
-    source, there = sweep.source, dict(at)
-    if source.pictures or any(isinstance(edit, RunSourcedEdit) for edit in source.edits):
-        return None
-    partners = take_from(sweep.base, source).partners or {}
-    own = partners.get(hook.partition(".")[0] if hook.startswith(("encoder.", "decoder.")) else "")
-    if own is not None and "pos" in at:
-        there["pos"] = int(own[at["pos"]])
-    elif own is not None and own.tolist() != list(range(len(own))):
-        return None
-    target = None if source.target is None else source.target[0].tolist()
-    read = Source(source.ids[0].tolist(), target, [edit.to_dict() for edit in source.edits])
-    return Patch(hook, read, at, source_at=None if there == at else there)
-
-
 class Interventions(RunPage):
     title, registry, charts = "Interventions", INTERVENTIONS, CHARTS
     state = state_of("interventions", *OWN)
@@ -322,6 +297,15 @@ class Interventions(RunPage):
         super().draw_charts(shown, charts)
         if isinstance(shown.run, PairContext):
             draw_answer_key(shown.run)
+
+    def follow_chart(self, shown: PageRun, ask: str, chosen: Mapping[str, Any]) -> None:
+        run = shown.run
+        if not isinstance(run, PairContext):
+            return
+        if ask == "circuits":
+            show_circuit(shown.here, run, find_sweep(run, pair_of(chosen)), find_curve(run, chosen))
+        elif ask == "edges":
+            open_heads(edge_heads(find_edges(run, chosen)), chosen["row"])
 
     def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
         if isinstance(run, PairSetContext):

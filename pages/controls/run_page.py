@@ -77,8 +77,9 @@ class PageRun:
         if question.steps and (steps := question.steps(self.run, **question.bind(self.run, query))):
             measure_steps(key, tuple(query.items()), steps)
 
-    def draw_chart(self, shared: Mapping[str, Any], heading: str, ask: str, chart: Chart) -> None:
-        """`shared` are places that are chosen already; the chart has a control for each other parameter."""
+    def draw_chart(self, shared: Mapping[str, Any], heading: str, ask: str, chart: Chart) -> dict[str, Any]:
+        """Draws a chart, which has a control for each parameter but those `shared`, whose places are chosen already;
+        returns all places."""
         question, key = self.questions[ask], f"{self.here.state.page} {heading}"
         own = {name: kind for name, kind in question.parameters.items() if name not in shared}
         known = {name: value for name, value in shared.items() if name in question.parameters}
@@ -89,6 +90,7 @@ class PageRun:
         header = {**self.export.header, "link": {**self.export.header["link"], **kept}}
         pick = f"{key} {shared}", partial(pick_place, self.here, self.run, f"{key} {shared}")
         show_question(self.page, query, chart, title=heading, header=header, key=key, on_pick=pick)
+        return {**shared, **chosen}
 
 
 class RunPage:
@@ -159,9 +161,12 @@ class RunPage:
         for heading, (ask, chart) in charts.items():
             st.markdown(f"**{escape_markdown(heading)}**")
             try:
-                shown.draw_chart(chosen, heading, ask, chart)
+                self.follow_chart(shown, ask, shown.draw_chart(chosen, heading, ask, chart))
             except ValueError as error:  # what this model, or what is chosen, has no answer to
                 st.warning(escape_markdown(error))
+
+    def follow_chart(self, shown: PageRun, ask: str, chosen: Mapping[str, Any]) -> None:
+        """Says below the chart of a question, at the places `chosen`, where its answer leads."""
 
     def check(self, run: Run) -> None:
         """Raises ValueError, with a sentence, for a run that the page cannot show."""

@@ -15,6 +15,7 @@ from engine.edits import (
     DrawPattern,
     DropPositions,
     Edit,
+    KeepParts,
     PaintMask,
     PaintPattern,
     Patch,
@@ -126,6 +127,7 @@ def test_a_form_that_lacks_a_text_says_so_and_keeps_what_was_typed() -> None:
         Patch("blocks.1.resid_mid", Source(ids(OTHER)), {"pos": [4]}, "blocks.0.resid_mid"),
         Patch("final_norm.out", None, {"pos": [13]}),
         Steer("blocks.1.resid_pre", Source(ids("happy")), Source(ids("sad")), 4.0, "mean", {"pos": [2]}),
+        KeepParts({"blocks.1.attn.z": [0, 2], "blocks.2.mlp.out": []}, "mean", Source(ids(OTHER)), [Source([1, 2])]),
     ],
     ids=lambda edit: f"{type(edit).__name__} {getattr(edit, 'hook', '')}",
 )
@@ -159,6 +161,17 @@ def test_every_choice_changes_what_the_edit_says() -> None:
     field(app.text_input, "toward").set_value("happy").run()
     field(app.text_input, "away from").set_value("sad").run()
     field(app.selectbox, "read").set_value("mean").run()
+    app = new("circuit", press(app), layer=2, head=1)
+    kept = "parts that keep theirs: block.head, MLP block"
+    field(app.text_input, kept).set_value("3.9, MLP 1").run()
+    app = press(app)
+    assert any("“3.9”: the heads of a block go from 1 to 4" in one.value for one in (*app.error, *app.caption))
+    field(app.text_input, "parts that keep theirs: block.head, MLP block").set_value(
+        "1.*, 2.*, 3.2-3, 4.*, MLP 1"
+    ).run()
+    field(app.selectbox, "all others").set_value("patch").run()
+    field(app.selectbox, "taken from").set_value("another").run()
+    field(app.text_input, "the other text").set_value(OTHER).run()
     app = new("value", press(app))
     field(app.selectbox, "do").set_value("numbers").run()
     field(app.selectbox, "block").set_value("*").run()
@@ -172,6 +185,11 @@ def test_every_choice_changes_what_the_edit_says() -> None:
         ShiftPositions(-2, [3, 4]),
         ChangeToken(4, anna, 0.5),
         Steer("blocks.1.resid_pre", Source(ids("happy")), Source(ids("sad")), 4.0, "mean"),
+        KeepParts(
+            {"blocks.2.attn.z": [1, 2], **{f"blocks.{layer}.mlp.out": [] for layer in (1, 2, 3)}},
+            "patch",
+            Source(ids(OTHER)),
+        ),
         Replace("blocks.*.attn.z", [1, 2.5], {"d_head": [3, 4]}),
     ]
 

@@ -1,12 +1,14 @@
 """The page Interventions without a browser: what a run is set against, what is said, and what cannot be shown."""
 
+import re
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.edits import ChangeToken, Patch
+from engine import run
+from engine.edits import ChangeToken, KeepParts, Patch
 from engine.runtime import library
 from pages.controls.train.user_data import store_file
 from pages.controls.what_if.experiment_link import from_link
@@ -44,6 +46,16 @@ def test_a_swapped_token_is_followed_to_the_head_that_copies_it_and_into_compare
     sides = parse_qs(link.partition("?")[2].rstrip(")").replace("\\", ""))
     made = [[type(entry.edit) for entry in from_link(sides[f"{side}_edits"][0])[0].entries] for side in "ab"]
     assert made == [[ChangeToken], [ChangeToken, Patch]]
+    circuit = next(one.value for one in app.markdown if one.value.startswith("The logit of"))
+    compare, attention = re.findall(r"\[(?:Compare|Attention), alone\]\(\w+\?([^)]*)\)", circuit.replace("\\", ""))
+    for link, name in ((compare, "b_edits"), (attention, "edits")):
+        (kept,) = [entry.edit for entry in from_link(parse_qs(link)[name][0])[0].entries]
+        assert isinstance(kept, KeepParts) and kept.how == "patch" and kept.kept["blocks.3.attn.z"] == [3]
+    checkpoint = library.checkpoint("stories")
+    logits = run(checkpoint.model, checkpoint.tokenizer.encode(TEXT), edits=[kept])["logits"][0, -1]
+    assert f"alone: **{float(logits[int(anna)] - logits[int(tom)]):.3f}**" in circuit
+    heads = next(one.value for one in app.markdown if "[why it looks there]" in one.value)
+    assert "block 4, head 4: [Attention](" in heads
     app.segmented_control(key="direction").set_value("break").run()
     assert not app.exception and "each place of this run takes, by itself" in told(app)
     app.segmented_control(key="other").set_value("zero").run()

@@ -193,6 +193,8 @@ def adapter_source(key: str, checkpoint: Checkpoint) -> str:
 
 def edit_names(edits: Sequence[Edit]) -> set[str]:
     def within(value: Any) -> set[str]:
+        if isinstance(value, list):
+            return set().union(*map(within, value[:1]))
         if not is_dataclass(value):
             return set()
         return {type(value).__name__}.union(*(within(getattr(value, one.name)) for one in fields(value)))

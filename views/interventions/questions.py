@@ -222,6 +222,14 @@ def find_edges(run: PairContext, given: Mapping[str, Any]) -> Edges:
     return run.cached(("edges", pair, steps), lambda: find_sweep(run, pair).estimate_edges(steps))
 
 
+def edge_heads(edges: Edges) -> list[Node]:
+    """Heads at either end of an edge, those of the largest effect first."""
+    first = edges.values.nan_to_num().abs().flatten().argsort(descending=True).tolist()
+    pairs = [divmod(at, len(edges.readers)) for at in first]
+    ends = [node for writer, reader in pairs for node in (edges.writers[writer], edges.readers[reader])]
+    return list(dict.fromkeys(Node("head", node.layer, node.head) for node in ends if node.head is not None))
+
+
 def edges_table(run: PairContext, **given: Any) -> Table:
     """A line for each of the edges that do most, to first order, the largest first."""
     found = find_edges(run, given)

@@ -7,17 +7,18 @@ et al. 2023, "Towards Automated Circuit Discovery", set circuits beside random o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from engine.analysis.interventions.edges import Node
-from engine.analysis.interventions.patching import PatchRows, rows_together, run_rows, spread
+from engine.analysis.interventions.pairs import source_of, take_from
+from engine.analysis.interventions.patching import Constant, PatchRows, rows_together, run_rows, spread
 from engine.analysis.interventions.sites import SITES
 from engine.analysis.interventions.sweep import SAME, Sweep
-from engine.edits import Edit
+from engine.edits import Edit, KeepParts
 from engine.model.config import ModelConfig
 
 RANDOM = 8  # circuits of each size
@@ -77,6 +78,31 @@ def is_of(node: Node, site: str) -> bool:
 def replace_direction(sweep: Sweep) -> Sweep:
     given = sweep.model, sweep.trace, sweep.other, sweep.metric, sweep.row, sweep.candidate, sweep.against
     return Sweep(*given, "break")
+
+
+def keep_parts(sweep: Sweep, nodes: Collection[Node], alone: bool = True) -> KeepParts | None:
+    """The edit that lets nodes keep their values in the run of `sweep.trace`, or all others where not `alone`, as
+    `measure_circuits` does; None where the other run is aligned otherwise than position by position."""
+    model, other = sweep.model, sweep.other
+    side = "decoder" if model.config.encoder else ""
+    replaced = [node for node in list_nodes(model.config) if (node in nodes) != alone]
+    kept = dict[str, list[int]]()
+    for layer in range(model.config.layers):
+        heads = {node.head for node in replaced if node.layer == layer and node.head is not None}
+        if heads:
+            own = set(range(model.config.attention.heads)) - heads
+            kept[SITES["z"].hook(model, layer, side).name] = sorted(own)
+        if Node("MLP", layer) in replaced:
+            kept[SITES["MLP"].hook(model, layer, side).name] = []
+    if not kept:
+        return None
+    if isinstance(other, Constant):
+        first, *further = other.texts or [None]
+        return KeepParts(kept, "zero" if other.means is None else "mean", first, further)  # type: ignore[arg-type]
+    partners = take_from(sweep.trace, other).partners or {}
+    if any(not torch.equal(one, torch.arange(len(one))) for one in partners.values()):
+        return None
+    return KeepParts(kept, "patch", source_of(other))
 
 
 def trace_curve(sweep: Sweep, seed: int = 0) -> Curve:

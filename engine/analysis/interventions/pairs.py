@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from engine.analysis.interventions.metric import Metric
 from engine.analysis.interventions.patching import Constant, FromRun
 from engine.analysis.interventions.sites import SITES
 from engine.checkpoints import Checkpoint
+from engine.edits import Source
 from engine.inputs.samples import samples
 from engine.model.hooks import HookPoint
 from engine.model.transformer import Transformer
@@ -103,15 +105,26 @@ def mean_values(checkpoint: Checkpoint, count: int = TEXTS) -> Constant:
     if (known := _means.find((model, count))) is not None:
         return known
     hooks = [name for name, hook in model.hooks.items() if is_patched(hook)]
-    total, positions = dict[str, Tensor](), dict[str, int]()
+    total, positions, texts = dict[str, Tensor](), dict[str, int](), list[Source]()
     for reading in samples(checkpoint, count, LENGTH):
         trace = run(model, reading.read, hooks, target=reading.target)
+        texts.append(source_of(trace))
         for name in hooks:
             value = trace[name][0]
             total[name] = total.get(name, 0) + value.float().sum(0)
             positions[name] = positions.get(name, 0) + len(value)
-    means = Constant({name: total[name] / positions[name] for name in hooks})
+    means = Constant({name: total[name] / positions[name] for name in hooks}, tuple(texts))
     return _means.keep((model, count), means, sum(one.numel() * 4 for one in total.values()))
+
+
+def source_of(trace: Trace) -> Source:
+    """The run of one text as edits name it."""
+    target = None if trace.target is None else trace.target[0].tolist()
+    edits: list[Mapping[str, Any]] = [edit.to_dict() for edit in trace.edits]
+    if trace.pictures:
+        return Source(pixels=trace.ids[0].tolist(), target=target, edits=edits)
+    segments = [*trace.encodings[0].segments] if trace.encodings else []
+    return Source(trace.ids[0].tolist(), target, edits, segments=segments if any(segments) else None)
 
 
 def is_patched(hook: HookPoint) -> bool:

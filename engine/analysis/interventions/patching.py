@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.analysis.interventions.metric import Metric, logits_at, read_row, widen
 from engine.analysis.interventions.sites import Site
-from engine.edits import Edit
+from engine.edits import Edit, Source
 from engine.edits.edit import ALL_REAL, RealTokens
 from engine.model.hooks import HookPoint
 from engine.model.transformer import Transformer
@@ -78,9 +78,10 @@ class FromRun:
 
 @dataclass(frozen=True)
 class Constant:
-    """The same value at every position: `means` (by hook, without batch and pos), or 0."""
+    """The same value at every position: `means` (by hook, without batch and pos) over those of `texts`, or 0."""
 
     means: Mapping[str, Tensor] | None = None
+    texts: tuple[Source, ...] = ()
 
     def values(self, hook: HookPoint, value: Tensor) -> tuple[Tensor, Tensor | None]:
         if self.means is None:
@@ -167,7 +168,7 @@ def run_rows(model: Transformer, base: Trace, edits: Sequence[Edit], rows: int, 
     """Logits of a row, batch candidate in float32, of the base's text `rows` times under its edits and more."""
     given = list(base.encodings) * rows or base.ids.expand(rows, *base.ids.shape[1:])
     target = list(base.target_encodings) * rows or repeat(base.target, rows)
-    each = model.config.head.kind in ("language", "masked", "token")  # what is needed of no other position
+    each = model.reads_every_position and model.config.head.kind != "span"  # what is needed of no other position
     found = run(
         model, given, ["logits"], [*base.edits, *edits], repeat_trace(base, rows), target=target, mask=base.mask,
         logits_at=slice(row, row + 1) if each else slice(None),

@@ -9,14 +9,15 @@ from torch import Tensor
 
 from engine import load, run
 from engine.analysis.attribution import Hold
-from engine.analysis.interventions.circuit import list_nodes, measure_circuits, trace_curve
+from engine.analysis.interventions.circuit import keep_parts, list_nodes, measure_circuits, trace_curve
 from engine.analysis.interventions.edges import Node, check_edges, patch_paths
 from engine.analysis.interventions.metric import Metric, log_distribution, read_row
 from engine.analysis.interventions.pairs import mean_values, nearest_token, partner_row, salient_position, take_from
 from engine.analysis.interventions.patching import Constant, FromRun, Origin, patch_block
 from engine.analysis.interventions.sites import SITES, Site
 from engine.analysis.interventions.sweep import Sweep
-from engine.edits import ChangeToken, Patch, Scale, SilenceHeads, Source
+from engine.edits import ChangeToken, KeepParts, Patch, Scale, SilenceHeads, Source
+from engine.model.config import OutputHead
 from engine.model.hooks import HookPoint
 from engine.model.transformer import Transformer
 from tests.engine import tiny
@@ -221,5 +222,35 @@ def test_a_circuit_alone_is_the_run_with_every_other_part_replaced() -> None:
         curve = trace_curve(sweep)
         assert curve.sizes == tuple(range(len(nodes) + 1)) and curve.random.shape == (len(nodes) + 1, 8)
         assert curve.faithful[[0, -1]].tolist() == pytest.approx([0, 1], abs=1e-4) == curve.left[[-1, 0]].tolist()
+    pooled = OutputHead("masked", bias=True, pooler=True, next_sentence=True)
+    bert = tiny.model(replace(tiny.CONFIG, attention=replace(tiny.CONFIG.attention, mask="full"), head=pooled))
+    for kind in (model, bert, tiny.model(KINDS["encoder-decoder"])):
+        clean, other = pair_of(kind)
+        texts = Source(OTHER), Source(IDS[:5], segments=[0, 0, 1, 1, 1])
+        hooks = [name for name in kind.hooks if name.endswith((".z", "mlp.out"))]
+        runs = [run(kind, one.read, hooks) for one in texts]
+        means = {name: torch.cat([one[name][0] for one in runs]).mean(0) for name in hooks}
+        row = clean["logits"].shape[1] // 2
+        for source in (other, Constant(), Constant(means, texts)):
+            sweep = Sweep(kind, clean, source, "logit", row, 2, None, "break")
+            nodes = list_nodes(kind.config)
+            kept = torch.rand(1, len(nodes), generator=torch.Generator().manual_seed(1)) > 0.5
+            for alone in (True, False):
+                edit = keep_parts(
+                    sweep, [node for node, keep in zip(nodes, kept[0].tolist(), strict=True) if keep], alone
+                )
+                assert edit is not None
+                expected = float(measure_circuits(sweep, kept == alone)[0])
+                assert float(run(kind, IDS, ["logits"], [edit])["logits"][0, row, 2]) == pytest.approx(
+                    expected, abs=1e-4
+                )
+    with pytest.raises(ValueError, match="holds no value at each position"):
+        run(model, IDS, edits=[KeepParts({"blocks.0.attn.pattern": [0]})])
+    with pytest.raises(ValueError, match="has no heads"):
+        run(model, IDS, edits=[KeepParts({"blocks.0.mlp.out": [0]}, "zero")])
+    with pytest.raises(ValueError, match="as many tokens, got 5 for 8"):
+        run(model, IDS, edits=[KeepParts({"blocks.0.mlp.out": []}, "patch", Source(IDS[:5]))])
+    model = tiny.model()
+    clean, other = pair_of(model)
     with pytest.raises(ValueError, match="The logit is the same, .*, with every head and MLP replaced"):
         trace_curve(Sweep(model, clean, run(model, IDS, edits=[Scale("final_norm.out", 2.0)]), "logit", -1, 2))

@@ -15,6 +15,7 @@ from engine.edits import (
     DrawPattern,
     DropPositions,
     Edit,
+    KeepParts,
     PaintMask,
     PaintPattern,
     Patch,
@@ -353,6 +354,13 @@ EDITS = {
         st.none() | st.just("logits"),
         st.none() | where,
     ),
+    KeepParts: st.builds(
+        KeepParts,
+        st.dictionaries(st.just("blocks.0.attn.z"), heads, min_size=1),
+        st.just("mean"),
+        sources,
+        st.lists(sources, max_size=2),
+    ),
     Steer: st.builds(
         Steer, st.sampled_from(["logits", "*.z"]), sources, sources, real, st.sampled_from(["last", "mean"]), where
     ),
@@ -400,6 +408,10 @@ def test_every_edit_survives_json(edit: Edit) -> None:
         ({"edit": "Steer", "hook": "logits", "toward": {"ids": [1]}}, "Steer lacks away"),
         ({"edit": "ProjectOut", "hook": "logits", "direction": [0, 0]}, "not all 0, got one of length 0"),
         ({"edit": "AddDirection", "hook": "logits", "direction": "x"}, "direction must be a list, got 'x'"),
+        ({"edit": "KeepParts", "kept": {}}, "must name the hooks whose parts are replaced"),
+        ({"edit": "KeepParts", "kept": {"a": [0.5]}}, r"kept.a\[0\] must be a whole number"),
+        ({"edit": "KeepParts", "kept": {"a": []}, "further": [{"ids": [1]}]}, "name the first of them"),
+        ({"edit": "Patch", "hook": "a", "source": {"ids": [1], "segments": [2]}}, "segments must be 0 or 1"),
         ({"edit": "DrawMask", "layer": 0, "allowed": [[1]]}, r"allowed\[0\]\[0\] must be true or false, got 1"),
     ],
 )

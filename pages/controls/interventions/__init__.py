@@ -1,0 +1,1 @@
+"""Controls of the page Interventions: where what a sweep found leads."""
