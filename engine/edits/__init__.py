@@ -11,6 +11,7 @@ from engine.edits.edit_validation import validate_edit
 from engine.edits.experts import SendTokens, SilenceExperts, UseExperts
 from engine.edits.heads import AttentionTemperature, SilenceHeads
 from engine.edits.masks import DrawMask, PaintMask, PresetMask
+from engine.edits.noise import AddNoise
 from engine.edits.parts import parts
 from engine.edits.patterns import DrawPattern, PaintPattern, SetPattern
 from engine.edits.positions import DropPositions, ShiftPositions, SwapPositions
@@ -19,6 +20,7 @@ from engine.edits.values import Replace, Scale
 
 __all__ = [
     "AddDirection",
+    "AddNoise",
     "ApplyAdapter",
     "AnchoredEdit",
     "AttentionTemperature",

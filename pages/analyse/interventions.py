@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from time import perf_counter
-from typing import Any
+from typing import Any, LiteralString
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from engine.analysis.interventions.pair_set import COLUMNS, read_pairs
-from engine.analysis.interventions.pairs import TEXTS, mean_values, nearest_token, salient_position
-from engine.analysis.interventions.patching import Constant
+from engine.analysis.interventions.pairs import (
+    TEXTS,
+    mean_values,
+    nearest_token,
+    resample_values,
+    salient_position,
+    sum_values,
+)
+from engine.analysis.interventions.patching import TOGETHER, Ablation, Constant, Resample, rows_together
 from engine.analysis.interventions.sites import SITES
 from engine.analysis.interventions.sweep import Sweep
 from engine.analysis.logit_lens import check_lens
-from engine.edits import ChangeToken, Edit
+from engine.edits import AddNoise, ChangeToken, Edit
 from engine.inputs.readers import kind as read_kind
 from engine.plurals import count_words
 from pages.controls.answer_key import draw_answer_key
@@ -27,7 +35,7 @@ from pages.controls.interventions.leads import ALONE, compare_address, open_head
 from pages.controls.model_input.model_input import Subject, reading
 from pages.controls.places import choose_place
 from pages.controls.run_page import Charts, PageRun, RunPage, state_of
-from pages.controls.share.measure import measure_steps
+from pages.controls.share.measure import is_measured, measure_steps
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import Here
 from pages.controls.state.parameter import Choice, Number, Text, choice
@@ -63,12 +71,15 @@ from views.what_if.edit_sources import token
 
 MENU = {"title": "Interventions", "address": "interventions", "place": 5, "opens": True}
 
-TOKEN, TEXT, ZERO, MEAN, PAIRS = "token", "text", "zero", "mean", "pairs"
+TOKEN, TEXT, NOISE, ZERO, MEAN, DRAWN, PAIRS = "token", "text", "noise", "zero", "mean", "drawn", "pairs"
 AGAINST = Choice(
-    "other", TOKEN, {TOKEN: "another token", TEXT: "another text", ZERO: "zero", MEAN: "the mean", PAIRS: "pairs"},
+    "other", TOKEN,
+    {TOKEN: "another token", TEXT: "another text", NOISE: "noise", ZERO: "zero", MEAN: "the mean", DRAWN: "drawn texts",
+     PAIRS: "pairs"},
     label="set against", hidden_as="what the run is set against",
-    help="Where values come from: a run of the same text with one token swapped, of another text, 0, each value’s mean "
-    "over texts of the shipped data, or, for every pair of prompts of a file, the one of the other.",
+    help="Where values come from: a run of the same text with one token swapped, of another text, of this one with "
+    "noise on a token, 0, each value’s mean over texts of the shipped data, what it is in some of them drawn one at a "
+    "time, or, for every pair of prompts of a file, the one of the other.",
 )  # fmt: skip
 SWAPPED = Number("swapped", 0, 0, 2**31 - 1)
 BECOMES = Text("becomes", "", READABLE, label="becomes")
@@ -82,13 +93,17 @@ DIRECTION = Choice(
 METRIC = choice("metric", "logit", ("logit", "probability", "rank", "KL"), label="measured by")
 PART = Choice("part", "stream", {one: SITES[one].title for one in ("stream", "attention", "MLP")}, label="places")
 VALUE = Choice("value", "z", {one: SITES[one].title for one in ("z", "q", "k", "v", "pattern")}, label="of a head")
-READS = Choice("reads", "v", {"q": "query", "k": "key", "v": "value"}, label="read with")
+READS = Choice(
+    "reads", "v", {"q": "query", "k": "key", "v": "value", "MLP": "MLP", "output": "output"}, label="read by"
+)
+SEED = Number("draw", 0, 0, 2**31 - 1, label="draw")
+NOISE_SIZE = 3  # times the standard deviation of the embeddings (Meng et al. 2022)
 SLOPES = Choice("slopes", "5", {"1": "at the run itself", "5": "mean of 5 on the way"}, label="slopes")
 SAID = 3  # rows that are left out, of which each is told
 QUICK = 1.0  # seconds of measuring that nobody is told of
 SWEEPS = (OF_STREAM, OF_HEADS, OF_BLOCK)
 MOST = choice("most", "40", ("10", "40", "160"), label="edges shown")
-OWN = (AGAINST, SWAPPED, BECOMES, OTHER_TEXT, PAIRS_FILE, DIRECTION, METRIC, PART, VALUE, READS, SLOPES, MOST,
+OWN = (AGAINST, SEED, SWAPPED, BECOMES, OTHER_TEXT, PAIRS_FILE, DIRECTION, METRIC, PART, VALUE, READS, SLOPES, MOST,
        ALONE)  # fmt: skip
 
 
@@ -106,13 +121,27 @@ def other_run(here: Here, subject: Subject, run: RunContext) -> PairContext | Pa
             return swap_token(here, subject, run)
         if kind == TEXT:
             return read_other(here, subject, run)
+        if kind == NOISE:
+            return add_noise(here, subject, run)
         if kind == PAIRS:
             return bring_pairs(here, run)
     here.leave_out("direction")
-    constant = Constant() if kind == ZERO else mean_values(run.checkpoint)
-    name, module = ("Constant()", "patching") if kind == ZERO else ("mean_values(checkpoint)", "pairs")
-    imports = {f"engine.analysis.interventions.{module}": {name.partition("(")[0]}}
-    return pair(run, constant, run.lanes, kind, [f"other = {name}"], imports)
+    constant, code = ablate(run, kind)
+    imports = {f"engine.analysis.interventions.{'patching' if kind == ZERO else 'pairs'}": {code.partition("(")[0]}}
+    return pair(run, constant, run.lanes, kind, [f"other = {code}"], imports)
+
+
+def ablate(run: RunContext, kind: str) -> tuple[Ablation, str]:
+    """What says nothing of the text, and the Python that makes it."""
+    checkpoint, trace = run.checkpoint, run.trace
+    if kind == ZERO:
+        return Constant(), "Constant()"
+    if kind == MEAN:
+        take_steps(
+            "mean over texts", run.model_name, [partial(sum_values, checkpoint, index) for index in range(TEXTS)]
+        )
+        return run.cached("mean", lambda: mean_values(checkpoint)), "mean_values(checkpoint)"
+    return run.cached("drawn", lambda: resample_values(checkpoint, trace)), "resample_values(checkpoint, trace)"
 
 
 def pair(
@@ -126,29 +155,49 @@ def pair(
     )  # fmt: skip
 
 
-def swap_token(here: Here, subject: Subject, run: RunContext) -> PairContext:
+def choose_position(here: Here, run: RunContext) -> int:
+    """The position that the two runs differ at: at first that whose embedding counts most."""
     tokenizer, lane = run.checkpoint.tokenizer, run.lanes[0]
-    assert tokenizer is not None
-    special = {*tokenizer.special_tokens.values()}
+    special = {*tokenizer.special_tokens.values()} if tokenizer else set()
     hidden = [pos for pos, id in enumerate(lane.ids) if id in special]
     row = run.first_row
     out = [*hidden, row] if run.model.config.encoder is None and len(lane.ids) > len(hidden) + 1 else hidden
     best = run.likeliest(row, 1)[0]
-    usual = run.cached("salient", lambda: salient_position(run.model, run.trace, row, best, out))
-    here.set_defaults(swapped=usual)
-    at = choose_place(here, "swapped", "key", run, list(range(len(lane.pieces))), {"side": lane.side})
+    here.set_defaults(swapped=run.cached("salient", lambda: salient_position(run.model, run.trace, row, best, out)))
+    places = list(range(len(lane.pieces)))
+    return int(choose_place(here, "swapped", "key", run, places, {"side": lane.side}))
+
+
+def add_noise(here: Here, subject: Subject, run: RunContext) -> PairContext:
+    """This text with noise on the embedding of one token."""
+    at, seed = choose_position(here, run), here.number("draw", width=120)
+    side, table = f"{run.lanes[0].side}." if run.lanes[0].side else "", run.model.table
+    hook = next(one for one in (f"{side}embed.tokens", f"{side}blocks.0.resid_pre") if one in run.model.hooks)
+    spread = float((run.trace[hook] if table is None else table).float().std())
+    edit = AddNoise(hook, float(f"{NOISE_SIZE * spread:.4g}"), seed, {"pos": at})
+    return edited_pair(subject, run, edit, run.lanes, f"noise {at} {seed}")
+
+
+def swap_token(here: Here, subject: Subject, run: RunContext) -> PairContext:
+    tokenizer, lane = run.checkpoint.tokenizer, run.lanes[0]
+    assert tokenizer is not None
+    at = choose_position(here, run)
     nearest = run.cached(("nearest", lane.ids[at]), lambda: nearest_token(run.model, tokenizer, lane.ids[at]))
     typed = here.text("becomes", placeholder=tokenizer.decode([nearest]).strip(), width=176)
     id = int(token({"text": typed}, run.checkpoint)) if typed.strip() else nearest
     if id == lane.ids[at]:
         raise ValueError(f"“{tokenizer.decode([id]).strip()}” is the token that stands there; type another one.")
     edit = ChangeToken(at, id, stack="encoder" if lane.side else None)
+    pieces = [*lane.pieces[:at], tokenizer.pieces[id], *lane.pieces[at + 1 :]]
+    return edited_pair(subject, run, edit, [replace(lane, pieces=pieces), *run.lanes[1:]], f"{at} {id}")
+
+
+def edited_pair(subject: Subject, run: RunContext, edit: Edit, lanes: Sequence[Lane], named: str) -> PairContext:
+    """The run set against itself under one edit more."""
     made = run_subject(subject, (*run.trace.edits, edit))
     assert isinstance(made, RunContext)
-    pieces = [*lane.pieces[:at], tokenizer.pieces[id], *lane.pieces[at + 1 :]]
-    lanes = [replace(lane, pieces=pieces), *run.lanes[1:]]
     edits = f"[{'*edits, ' if run.trace.edits else ''}{edit.to_code({})}]"
-    return pair(run, made.trace, lanes, f"{at} {id}", run_line(run, edits), {"engine.edits": edit_names([edit])}, edit)
+    return pair(run, made.trace, lanes, named, run_line(run, edits), {"engine.edits": edit_names([edit])}, edit)
 
 
 def read_other(here: Here, subject: Subject, run: RunContext) -> PairContext:
@@ -173,7 +222,7 @@ def bring_pairs(here: Here, run: RunContext) -> PairSetContext:
     if file is None:
         raise ValueError(f"Bring a file of pairs of prompts. {columns}")
     try:
-        pairs = read_pairs(file)
+        pairs = run.cached(("pairs", here["pairs"]), lambda: read_pairs(file))
     except ValueError as error:
         raise ValueError(str(error).replace(f"{folder()}/{here['pairs']}/", "")) from error
     return PairSetContext(**vars(run), pairs=pairs, named=file.name, file_digest=here["pairs"])
@@ -190,22 +239,24 @@ def run_line(run: RunContext, edits: str) -> list[str]:
 
 def tell_pair(run: PairContext, sweep: Sweep) -> None:
     """Says what both runs predict, and so what 0 and 1 are."""
-    ids, constant = (
-        [one for one in (sweep.candidate, sweep.against) if one is not None],
-        isinstance(run.other, Constant),
-    )
+    ids = [one for one in (sweep.candidate, sweep.against) if one is not None]
+    ablated = isinstance(run.other, Ablation)
     name, *lead = (f"“{escape_markdown(one)}”" for one in run.name_candidates(ids))
     measured = {
         "logit": f"lead of {name} over {lead[0]}" if lead else f"logit of {name}",
         "probability": f"probability of {name}",
         "rank": f"rank of {name}",
-        "KL": f"distance (KL, in nats) from {'itself' if constant else 'the run that values come from'}",
+        "KL": f"distance (KL, in nats) from {'itself' if ablated else 'the run that values come from'}",
     }
     what, nothing = Markdown(measured[sweep.metric]), f"{sweep.nothing:.3f}"
-    if isinstance(run.other, Constant):
-        mean = escape_markdown(f"its mean over {count_words(TEXTS, 'text')}")
-        put = "0" if run.other.means is None else mean
-        st.markdown(f"The {what} is **{nothing}**. Below, each place by itself is {put}: by how much that changes.")
+    if isinstance(run.other, Ablation):
+        put = "0"
+        if isinstance(run.other, Resample):
+            put = f"what it is in {count_words(len(run.other.runs), 'other text')}, one at a time, in the mean"
+        elif run.other.means is not None:
+            put = f"its mean over {count_words(TEXTS, 'text')}"
+        told = escape_markdown(put)
+        st.markdown(f"The {what} is **{nothing}**. Below, each place by itself is {told}: by how much that changes.")
         return
     own, other = ("the other run", "this run") if sweep.base is run.other else ("this run", "the other run")
     st.markdown(
@@ -215,22 +266,36 @@ def tell_pair(run: PairContext, sweep: Sweep) -> None:
 
 
 def measure(run: PairContext, chosen: Mapping[str, Any]) -> None:
-    """Runs the sweeps of the charts: what takes no longer than QUICK by itself, the rest with its progress."""
-    take_steps((run.digest, *chosen.items()), [step for one in SWEEPS for step in one.steps(run, chosen)])
+    """Runs the sweeps of the charts; says where the places of a block do not fit into memory together."""
+    sweep = find_sweep(run, pair_of(chosen))
+    stream = SITES["stream"].hook(run.model, 0, chosen["side"]).name
+    places = sweep.base[stream].shape[1] * run.model.config.attention.heads
+    together = rows_together(run.model, sweep.base)
+    if together < places:
+        most, fits = count_words(places, "place"), f"{TOGETHER // 2**20} MiB"
+        told = f"The {most} of a block would take more than {fits}, so that {together:,} of them run at a time."
+        st.caption(escape_markdown(told))
+    take_steps(
+        "interventions", (run.digest, *chosen.items()), [step for one in SWEEPS for step in one.steps(run, chosen)]
+    )
 
 
-def take_steps(subject: Hashable, steps: Sequence[Callable[[], Any]]) -> None:
+def take_steps(name: LiteralString, subject: Hashable, steps: Sequence[Callable[[], Any]]) -> None:
+    """Takes steps whose results are kept: those of QUICK at once, the others with their progress."""
     begun = perf_counter()
-    for step in steps:
-        if perf_counter() - begun > QUICK:
-            measure_steps("interventions", subject, steps)
-            break
-        step()
+    if not is_measured(name, subject):
+        for step in steps:
+            if perf_counter() - begun > QUICK:
+                break
+            step()
+        else:
+            return
+    measure_steps(name, subject, steps)
 
 
 def tell_pairs(run: PairSetContext, asked: Asked) -> None:
     """Sweeps every pair of the file; says how many are behind the means, and why others are not."""
-    take_steps((run.digest, *asked), pair_steps(run, asked))
+    take_steps("pairs", (run.digest, *asked), pair_steps(run, asked))
     count, left_out = len(found_effects(run, asked)), tell_left_out(run, asked)
     st.markdown(
         f"{count:,} of {escape_markdown(count_words(len(run.pairs), 'pair'))} of {escape_markdown(run.named)}: the "

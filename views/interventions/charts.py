@@ -166,10 +166,11 @@ def name_of(key: Key) -> str:
 
 
 def draw_paths(table: pd.DataFrame, shade: Shade) -> AltairChart:
-    """`effect` of what each head of a block reads of each earlier part, of those that do most."""
+    """`effect` of what each reader reads of each earlier part, of those that do most."""
     most = table["effect"].abs().groupby(table["writer"]).max().nlargest(WRITERS).index
     table = table[table["writer"].isin(most)]
-    named = table.assign(value=table["effect"], head_name=(table["head"] + 1).map("head {}".format))
+    heads = (table["head"] + 1).map("head {}".format).where(table["head"] >= 0, table["reader"])
+    named = table.assign(value=table["effect"], head_name=heads)
     across, down = axis(named, "head_name", "read by"), axis(named, "writer", "what was written by")
     return signed_cells(named, shade, across, down, [alt.Tooltip("writer"), alt.Tooltip("reader")], does=DOES)
 
@@ -200,5 +201,5 @@ CHARTS: dict[str, tuple[str, Callable[[pd.DataFrame, Shade], AltairChart]]] = {
     "Measured, and to first order": ("first_order", draw_first_order),
     "The edges that do most": ("edges", draw_edges),
     "The parts that are needed, alone": ("circuits", draw_circuits),
-    "Each edge by itself: what the heads of one block read of earlier parts": ("paths", draw_paths),
+    "Each edge by itself: what one block, or the output, reads of earlier parts": ("paths", draw_paths),
 }

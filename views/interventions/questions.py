@@ -15,7 +15,7 @@ from engine.analysis.interventions.circuit import Curve, trace_curve
 from engine.analysis.interventions.edges import Edges, Node
 from engine.analysis.interventions.metric import MetricKind, read_row
 from engine.analysis.interventions.pairs import partner_row
-from engine.analysis.interventions.patching import By, Constant
+from engine.analysis.interventions.patching import Ablation, By
 from engine.analysis.interventions.sweep import Direction, Effects, Sweep
 from engine.edits import Edit
 from engine.runtime.trace import Trace
@@ -27,7 +27,7 @@ from views.core.table_files import Table
 
 Part = Literal["stream", "attention", "MLP"]
 HeadPart = Literal["z", "q", "k", "v", "pattern"]
-Reads = Literal["q", "k", "v"]
+Reads = Literal["q", "k", "v", "MLP", "output"]
 Slopes = Literal["1", "5"]
 Most = Literal["10", "40", "160"]  # of all edges those that are listed, the largest first
 SLOPES = {"1": 0, "5": 5}  # runs between both of which slopes are the mean; 0: those of the run that is changed
@@ -41,7 +41,7 @@ class PairContext(RunContext):
     constant. `other_lines` are those of Python that bind `other`, with their `imports`; `swap` is the
     edit, or `other_text` the text, that makes the other run."""
 
-    other: Trace | Constant
+    other: Trace | Ablation
     other_lanes: Sequence[Lane]
     other_digest: str
     other_lines: Sequence[str] = ()
@@ -59,7 +59,7 @@ class PairContext(RunContext):
 
     def first_candidate(self, name: str, row: int) -> int | None:
         """Of two runs the candidates whose probability differs most, that of this run first."""
-        if isinstance(self.other, Constant) or self.answers:
+        if isinstance(self.other, Ablation) or self.answers:
             return super().first_candidate(name, row)
         rows = self.trace["logits"].shape[1]
         partner = partner_row(self.trace, self.other, row, rows)
@@ -72,8 +72,8 @@ class PairContext(RunContext):
 
     @property
     def fixed(self) -> Mapping[str, Any]:
-        """Constants go one way."""
-        return {"direction": "break"} if isinstance(self.other, Constant) else {}
+        """An ablation goes one way."""
+        return {"direction": "break"} if isinstance(self.other, Ablation) else {}
 
     def changed_pieces(self, direction: Direction, side: str, positions: Sequence[int]) -> list[str]:
         """Tokens at positions of the run that is changed."""
@@ -294,20 +294,27 @@ def ask_circuits(
     return trace_curve(Sweep(run.model, run.trace, run.other, metric, row, candidate, against, direction))
 
 
+def find_reader(reads: Reads, layer: int) -> Node:
+    if reads == "output":
+        return Node("output")
+    return Node("MLP", layer) if reads == "MLP" else Node(reads, layer, 0)
+
+
 def find_paths(run: PairContext, given: Mapping[str, Any]) -> Edges:
-    pair, reader = pair_of(given), Node(given["reads"], given["layer"], 0)
+    pair, reader = pair_of(given), find_reader(given["reads"], given["layer"])
     return run.cached(("paths", pair, reader), lambda: find_sweep(run, pair).patch_paths(reader))
 
 
 def paths_table(run: PairContext, **given: Any) -> Table:
-    """A line for each part that writes before a block, and each head of that: the effect of what it reads of it."""
+    """A line for each part that writes before a reader, a head of a block, its MLP or the output: the effect of what it
+    reads of it."""
     found = find_paths(run, given)
     pairs = [(writer, reader) for writer in found.writers for reader in found.readers]
     columns: dict[str, Any] = {
         "writer": [node_name(one) for one, _ in pairs],
         "reader": [node_name(one) for _, one in pairs],
         "layer": [given["layer"] for _ in pairs],
-        "head": [one.head for _, one in pairs],
+        "head": [-1 if one.head is None else one.head for _, one in pairs],
         "effect": found.values.flatten().tolist(),
     }
     return Table(columns, {"model": run.model_name, "table": "paths into the heads of a block"})
@@ -318,6 +325,6 @@ def ask_paths(
     run: PairContext, row: Row, candidate: Vocab, layer: Layer, against: Vocab | None = None,
     metric: MetricKind = "logit", direction: Direction = "restore", reads: Reads = "v",
 ) -> Tensor:  # fmt: skip
-    """Effect of what each head of a block reads of each earlier part, and of nothing else."""
+    """Effect of what each head of a block, its MLP, or the output reads of each earlier part, and of nothing else."""
     sweep = Sweep(run.model, run.trace, run.other, metric, row, candidate, against, direction)
-    return sweep.patch_paths(Node(reads, layer, 0)).values
+    return sweep.patch_paths(find_reader(reads, layer)).values

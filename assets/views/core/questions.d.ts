@@ -53,7 +53,7 @@ export interface Queries {
   patched_block: { side: string; row: number; candidate: number; layer: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
   patched_heads: { side: string; row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
   patched_places: { side: string; row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; part?: "stream" | "attention" | "MLP" };
-  paths: { wanted: object; steps?: number | null } | { row: number; candidate: number; layer: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; reads?: "q" | "k" | "v" };
+  paths: { wanted: object; steps?: number | null } | { row: number; candidate: number; layer: number; against?: number | null; metric?: "logit" | "probability" | "rank" | "KL"; direction?: "restore" | "break"; reads?: "q" | "k" | "v" | "MLP" | "output" };
   pattern: { layer: number; head: number; kind?: "full" | "window" | "blocks" | "nearest" | "quantized" };
   patterns: { side: string; focus?: string };
   points: { layer: number; head: number; side: string; focus?: string; how?: "pca" | "tsne" };

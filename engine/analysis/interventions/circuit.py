@@ -15,7 +15,15 @@ from torch import Tensor
 
 from engine.analysis.interventions.edges import Node
 from engine.analysis.interventions.pairs import source_of, take_from
-from engine.analysis.interventions.patching import Constant, PatchRows, rows_together, run_rows, spread
+from engine.analysis.interventions.patching import (
+    Constant,
+    Origin,
+    PatchRows,
+    Resample,
+    rows_together,
+    run_rows,
+    spread,
+)
 from engine.analysis.interventions.sites import SITES
 from engine.analysis.interventions.sweep import SAME, Sweep
 from engine.edits import Edit, KeepParts
@@ -59,16 +67,23 @@ def measure_circuits(sweep: Sweep, kept: Tensor) -> Tensor:
     nodes = list_nodes(model.config)
     found = []
     for rows in kept.split(rows_together(model, base)):
-        edits = list[Edit]()
-        for layer in range(model.config.layers):
-            for site in ("z", "MLP") if model.config.mlp else ("z",):
-                hook = SITES[site].hook(model, layer, side)
-                values, known = breaking.origin.values(hook, base[hook.name][:1])
-                own = [number for number, node in enumerate(nodes) if node.layer == layer and is_of(node, site)]
-                gone = spread(~rows[:, own], hook, "head") if site == "z" else (~rows[:, own]).view(-1, 1, 1)
-                edits.append(PatchRows(hook.name, values, gone if known is None else gone & spread(known, hook, "pos")))
-        found.append(breaking.measure(run_rows(model, base, edits, len(rows), breaking.rows[0])))
+        each = [measure_rows(breaking, origin, rows, nodes, side) for origin in breaking.origins]
+        found.append(torch.stack(each).mean(0))
     return torch.cat(found)
+
+
+def measure_rows(sweep: Sweep, origin: Origin, kept: Tensor, nodes: Sequence[Node], side: str) -> Tensor:
+    """The metric of circuits that run together, all other parts with the values of one origin."""
+    model, base = sweep.model, sweep.base
+    edits = list[Edit]()
+    for layer in range(model.config.layers):
+        for site in ("z", "MLP") if model.config.mlp else ("z",):
+            hook = SITES[site].hook(model, layer, side)
+            values, known = origin.values(hook, base[hook.name][:1])
+            own = [number for number, node in enumerate(nodes) if node.layer == layer and is_of(node, site)]
+            gone = spread(~kept[:, own], hook, "head") if site == "z" else (~kept[:, own]).view(-1, 1, 1)
+            edits.append(PatchRows(hook.name, values, gone if known is None else gone & spread(known, hook, "pos")))
+    return sweep.measure(run_rows(model, base, edits, len(kept), sweep.rows[0]))
 
 
 def is_of(node: Node, site: str) -> bool:
@@ -82,7 +97,8 @@ def replace_direction(sweep: Sweep) -> Sweep:
 
 def keep_parts(sweep: Sweep, nodes: Collection[Node], alone: bool = True) -> KeepParts | None:
     """The edit that lets nodes keep their values in the run of `sweep.trace`, or all others where not `alone`, as
-    `measure_circuits` does; None where the other run is aligned otherwise than position by position."""
+    `measure_circuits` does; None where the other values are of several texts one by one, or are aligned otherwise than
+    position by position."""
     model, other = sweep.model, sweep.other
     side = "decoder" if model.config.encoder else ""
     replaced = [node for node in list_nodes(model.config) if (node in nodes) != alone]
@@ -95,6 +111,8 @@ def keep_parts(sweep: Sweep, nodes: Collection[Node], alone: bool = True) -> Kee
         if Node("MLP", layer) in replaced:
             kept[SITES["MLP"].hook(model, layer, side).name] = []
     if not kept:
+        return None
+    if isinstance(other, Resample):
         return None
     if isinstance(other, Constant):
         first, *further = other.texts or [None]

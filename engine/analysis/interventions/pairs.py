@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,11 +12,11 @@ from torch import Tensor
 from engine.analysis.alignment import by_pieces
 from engine.analysis.interventions.gradient import differentiate
 from engine.analysis.interventions.metric import Metric
-from engine.analysis.interventions.patching import Constant, FromRun
+from engine.analysis.interventions.patching import Constant, FromRun, Resample
 from engine.analysis.interventions.sites import SITES
 from engine.checkpoints import Checkpoint
 from engine.edits import Source
-from engine.inputs.samples import samples
+from engine.inputs.samples import UNSEEN, sample_input
 from engine.model.hooks import HookPoint
 from engine.model.transformer import Transformer
 from engine.runtime.lru_cache import LruCache
@@ -24,6 +25,7 @@ from engine.runtime.trace import Trace
 from engine.tokenizers import Tokenizer
 
 TEXTS, LENGTH = 16, 64  # texts of a mean, tokens of each at most
+DRAWS = 8  # texts of which each value is taken, one at a time
 
 
 def take_from(base: Trace, source: Trace) -> FromRun:
@@ -98,23 +100,56 @@ def salient_position(model: Transformer, trace: Trace, row: int, candidate: int,
     return int(counts.argmax())
 
 
+@dataclass(frozen=True)
+class ValueSums:
+    """Sums of every patched value over the positions of one text, by hook without batch and pos, and how many those
+    are."""
+
+    source: Source
+    totals: Mapping[str, Tensor]
+    positions: Mapping[str, int]
+
+
 @torch.no_grad()
-def mean_values(checkpoint: Checkpoint, count: int = TEXTS) -> Constant:
-    """The mean of every patched value over the positions of `count` texts of `samples`."""
+def sum_values(checkpoint: Checkpoint, index: int) -> ValueSums:
+    """Sums over one text of `samples`."""
     model = checkpoint.model
-    if (known := _means.find((model, count))) is not None:
+    if (known := _sums.find((model, index))) is not None:
         return known
     hooks = [name for name, hook in model.hooks.items() if is_patched(hook)]
-    total, positions, texts = dict[str, Tensor](), dict[str, int](), list[Source]()
-    for reading in samples(checkpoint, count, LENGTH):
+    reading = sample_input(checkpoint, index, min(LENGTH, model.config.context), UNSEEN)
+    trace = run(model, reading.read, hooks, target=reading.target)
+    totals = {name: trace[name][0].float().sum(0) for name in hooks}
+    sums = ValueSums(source_of(trace), totals, {name: trace[name].shape[1] for name in hooks})
+    return _sums.keep((model, index), sums, sum(one.numel() * 4 for one in totals.values()))
+
+
+def mean_values(checkpoint: Checkpoint, count: int = TEXTS) -> Constant:
+    """The mean of every patched value over the positions of `count` texts of `samples`."""
+    each = [sum_values(checkpoint, index) for index in range(count)]
+    means = {
+        name: torch.stack([one.totals[name] for one in each]).sum(0) / sum(one.positions[name] for one in each)
+        for name in each[0].totals
+    }
+    return Constant(means, tuple(one.source for one in each))
+
+
+@torch.no_grad()
+def resample_values(checkpoint: Checkpoint, base: Trace, count: int = DRAWS) -> Resample:
+    """Values of as many texts of `samples` for the positions of `base`; a text that is shorter begins again."""
+    model = checkpoint.model
+    hooks = [name for name, hook in model.hooks.items() if is_patched(hook)]
+    size = max(read.shape[-1] for read, _ in read_by_stack(base, base).values()) if not base.pictures else LENGTH
+    found = list[FromRun]()
+    for index in range(count):
+        reading = sample_input(checkpoint, index, min(size, model.config.context), UNSEEN)
         trace = run(model, reading.read, hooks, target=reading.target)
-        texts.append(source_of(trace))
-        for name in hooks:
-            value = trace[name][0]
-            total[name] = total.get(name, 0) + value.float().sum(0)
-            positions[name] = positions.get(name, 0) + len(value)
-    means = Constant({name: total[name] / positions[name] for name in hooks}, tuple(texts))
-    return _means.keep((model, count), means, sum(one.numel() * 4 for one in total.values()))
+        partners = None
+        if not base.pictures:
+            read = read_by_stack(base, trace)
+            partners = {side: torch.arange(own.shape[-1]) % theirs.shape[-1] for side, (own, theirs) in read.items()}
+        found.append(FromRun(trace, partners))
+    return Resample(tuple(found))
 
 
 def source_of(trace: Trace) -> Source:
@@ -134,4 +169,4 @@ def is_patched(hook: HookPoint) -> bool:
     return within in parts and hook.axes[:2] == ("batch", "pos")
 
 
-_means = LruCache[Constant](2**26)
+_sums = LruCache[ValueSums](2**26)

@@ -60,6 +60,8 @@ class FromRun:
     partners: Mapping[str, Tensor] | None = None
 
     def values(self, hook: HookPoint, value: Tensor) -> tuple[Tensor, Tensor | None]:
+        if hook.name not in self.trace:
+            raise ValueError(f"the other texts keep no {hook.name.rsplit('.', 1)[-1]}; choose another part.")
         other = self.trace[hook.name][:1]
         side = next((one for one in ("encoder", "decoder") if hook.name.startswith(f"{one}.")), "")
         partners = None if self.partners is None else self.partners[side]
@@ -89,6 +91,21 @@ class Constant:
         if hook.name not in self.means or "key" in hook.axes:
             raise ValueError(f"{hook.name} has no mean that is of its size; choose another part, or put 0 there.")
         return self.means[hook.name].to(value).expand(value.shape), None
+
+
+@dataclass(frozen=True)
+class Resample:
+    """Values of other texts at the same positions, one text at a time: what a place does is the mean over all of them
+    (resampling ablation: Chan et al. 2022, "Causal Scrubbing")."""
+
+    runs: tuple[FromRun, ...]
+
+    def values(self, hook: HookPoint, value: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The mean of all, which does to first order what they do in the mean."""
+        return torch.stack([one.values(hook, value)[0] for one in self.runs]).mean(0), None
+
+
+Ablation = Constant | Resample  # what says nothing of the text
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import torch
 from engine.analysis.interventions.circuit import Curve, keep_parts, list_nodes, measure_circuits
 from engine.analysis.interventions.edges import Node
 from engine.analysis.interventions.pairs import source_of, take_from
-from engine.analysis.interventions.patching import Constant
+from engine.analysis.interventions.patching import Ablation, Constant
 from engine.analysis.interventions.sweep import Sweep
 from engine.budget import budget
 from engine.edits import Edit, Patch, Scale
@@ -62,8 +62,8 @@ def add_edit(edits: Sequence[Edit], edit: Edit | None) -> tuple[Experiment, Expe
 
 def patch_edit(run: PairContext, sweep: Sweep, hook: str, at: Mapping[str, int]) -> Edit | None:
     """Edit of one place, as What if has it; None for what it has no short form of."""
-    if isinstance(sweep.other, Constant):
-        return Scale(hook, 0.0, at) if sweep.other.means is None else None
+    if isinstance(sweep.other, Ablation):
+        return Scale(hook, 0.0, at) if isinstance(sweep.other, Constant) and sweep.other.means is None else None
     source, there = sweep.source, dict(at)
     if source.pictures or any(isinstance(edit, RunSourcedEdit) for edit in source.edits):
         return None
@@ -109,7 +109,7 @@ def circuit_links(run: PairContext, sweep: Sweep, nodes: Collection[Node], alone
 
 def any_sourced(sweep: Sweep) -> bool:
     """Tells whether a source of values takes values itself, which no edit names."""
-    edits = () if isinstance(sweep.other, Constant) else sweep.other.edits
+    edits = () if isinstance(sweep.other, Ablation) else sweep.other.edits
     return any(isinstance(edit, RunSourcedEdit) for edit in edits)
 
 

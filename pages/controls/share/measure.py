@@ -11,29 +11,41 @@ from typing import Any, Generic, LiteralString, TypeVar
 
 import streamlit as st
 
-from engine.plurals import count_words
+from engine.plurals import count_words, write_duration
 from pages.controls.state.history import is_fragment
 from pages.controls.state.session import SessionValue
 from views.core.markdown import escape_markdown
 
 T = TypeVar("T")
+CACHED = 0.002  # seconds below which a step was measured before
 PACE = 0.2  # seconds between two drawings
 SLICE = 0.5  # seconds of measuring, after which a button is heard
 WAIT = 1.0  # seconds between two looks at what another machine measures
+KNOWN = 1.0  # seconds of measuring after which its pace tells how long the rest takes
+TOLD, ASKED = 5.0, 120.0  # seconds from which on the rest is told, and begins only once a person says so
 
 
 @dataclass
 class Measurement(Generic[T]):
-    """Measurements so far of `subject`; another subject begins anew."""
+    """Measurements so far of `subject`; another subject begins anew. `seconds` were spent on `timed` of them, and
+    `agreed` is whether a person has asked for all, however long that takes."""
 
     subject: Hashable
     results: list[T] = field(default_factory=list)
     is_active: bool = False
+    seconds: float = 0.0
+    timed: int = 0
+    agreed: bool = False
 
     def toggle(self) -> None:
+        self.agreed = not self.is_active
         if not self.is_active:
             self.results.clear()
         self.is_active = not self.is_active
+
+    def seconds_left(self, count: int) -> float:
+        """Seconds that the rest of `count` takes at the pace so far; 0 while too little is measured to say."""
+        return self.seconds / self.timed * (count - len(self.results)) if self.seconds > KNOWN else 0.0
 
     def go_on(self, work: Iterable[T], draw: Callable[[], object], seconds: float = inf) -> None:
         """Measures what is missing of `work`, if a person has started it, and draws. A rerun of the page breaks it off,
@@ -43,12 +55,17 @@ class Measurement(Generic[T]):
         if not self.is_active:
             return
         drawn, begun = 0.0, perf_counter()
+        last = begun
         for one in islice(iter(work), len(self.results), None):
             self.results.append(one)
-            if perf_counter() - drawn > PACE:
+            now = perf_counter()
+            if now - last > CACHED:
+                self.seconds, self.timed = self.seconds + now - last, self.timed + 1
+            if now - drawn > PACE:
                 draw()
-                drawn = perf_counter()
-            if perf_counter() - begun > seconds:
+                drawn = now
+            last = perf_counter()
+            if last - begun > seconds:
                 st.rerun(scope="fragment" if is_fragment() else "app")
         self.is_active = False
         st.rerun()
@@ -63,6 +80,11 @@ def measurement(name: str, subject: Hashable, is_active: bool = False) -> Measur
     if name not in kept or kept[name].subject != subject:
         kept[name] = Measurement(subject, is_active=is_active)
     return kept[name]
+
+
+def is_measured(name: str, subject: Hashable) -> bool:
+    """Tells whether measurements of a subject have begun."""
+    return name in (kept := MEASURED.get()) and kept[name].subject == subject
 
 
 def stop_measuring() -> None:
@@ -88,12 +110,15 @@ def measure_steps(
     measuring = measurement(name, subject, is_active=True)
     if len(measuring.results) == len(steps):
         return
+    left = measuring.seconds_left(len(steps))
+    measuring.is_active = measuring.is_active and (measuring.agreed or left <= ASKED)
     place = st.empty()
     st.button("Stop" if measuring.is_active else "Go on", key=f"measure {name}", on_click=measuring.toggle)
 
     def draw() -> None:
-        done = len(measuring.results)
-        place.progress(done / len(steps), f"{done} of {count_words(len(steps), 'part')} measured")
+        done, left = len(measuring.results), measuring.seconds_left(len(steps))
+        more = f", about {write_duration(left)} more" if left > TOLD else ""
+        place.progress(done / len(steps), f"{done} of {count_words(len(steps), 'part')} measured{more}")
 
     def take_ready() -> Iterator[Any]:
         for number, step in enumerate(steps):

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import LiteralString, get_args
+from typing import get_args
 
 import streamlit as st
 
 from engine.data.task import Subject
 from engine.places import ASSETS
+from engine.plurals import write_duration
 from engine.training import Recipe
 from engine.training.launch.estimate import estimate
 from engine.training.recipe.recipe_file import read_recipe
@@ -59,15 +60,6 @@ def comment(text: str) -> Iterator[str]:
         yield line.removeprefix("#").strip()
 
 
-def duration(found: float) -> LiteralString:
-    """A time as one says it."""
-    if found < 1:
-        return "less than a second"
-    if found < 99.5:
-        return f"{found:.0f} s"
-    return f"{found / 60:.0f} min" if found < 5_970 else f"{found / 3600:.1f} h"
-
-
 def gallery(chosen: str, choose: Callable[[str], None]) -> None:
     """All tasks with a line each and how long they take here; `choose` is called with the name of that which is
     clicked."""
@@ -101,4 +93,4 @@ def row(name: str, about: str, takes: float | None, found: str, chosen: str, cho
             type="primary" if name == chosen else "secondary",
         )
         said = escape_markdown(about)
-        st.caption(said if takes is None else f"{said} About {duration(takes)}.", width=420)
+        st.caption(said if takes is None else f"{said} About {write_duration(takes)}.", width=420)

@@ -12,11 +12,19 @@ from engine.analysis.attribution import Hold
 from engine.analysis.interventions.circuit import keep_parts, list_nodes, measure_circuits, trace_curve
 from engine.analysis.interventions.edges import Node, check_edges, patch_paths
 from engine.analysis.interventions.metric import Metric, log_distribution, read_row
-from engine.analysis.interventions.pairs import mean_values, nearest_token, partner_row, salient_position, take_from
+from engine.analysis.interventions.pairs import (
+    mean_values,
+    nearest_token,
+    partner_row,
+    resample_values,
+    salient_position,
+    sum_values,
+    take_from,
+)
 from engine.analysis.interventions.patching import Constant, FromRun, Origin, patch_block
 from engine.analysis.interventions.sites import SITES, Site
 from engine.analysis.interventions.sweep import Sweep
-from engine.edits import ChangeToken, KeepParts, Patch, Scale, SilenceHeads, Source
+from engine.edits import ChangeToken, KeepParts, Patch, Replace, Scale, SilenceHeads, Source
 from engine.model.config import OutputHead
 from engine.model.hooks import HookPoint
 from engine.model.transformer import Transformer
@@ -130,11 +138,34 @@ def test_nothing_is_0_and_everything_is_1_in_both_directions_by_every_metric() -
     silent = run(model, clean.encoding, edits=[SilenceHeads(3, [3])])["logits"][0, -1]
     assert float(zero.measured[3, 3]) == pytest.approx(float(silent[first] - silent[second]), abs=1e-4)
     means = mean_values(checkpoint, 2)
-    assert means is mean_values(checkpoint, 2) and means.means is not None
+    assert sum_values(checkpoint, 1) is sum_values(checkpoint, 1) and means.means is not None and len(means.texts) == 2
     averaged = Sweep(model, clean, means, "logit", -1, first, second).patch("MLP", ("pos",))
     assert (averaged.moved > 0).all()
     assert checkpoint.tokenizer.decode([nearest_token(model, checkpoint.tokenizer, second)]).strip() != "Tom"
     assert salient_position(model, clean, 13, first, [13]) in range(13)
+
+
+def test_values_of_drawn_texts_do_in_the_mean_what_each_does_alone() -> None:
+    checkpoint = load("stories")
+    model, text = checkpoint.model, checkpoint.tokenizer.encode("Max gave the red ball to Anna. Anna gave the ball to")
+    clean = run(model, text)
+    drawn = resample_values(checkpoint, clean, 3)
+    sweep = Sweep(model, clean, drawn, "logit", -1, 300)
+    found, hook = sweep.patch_layer("z", ("head",), 1), "blocks.1.attn.z"
+    paths = sweep.patch_paths(Node("output"))
+    each = [
+        Replace(hook, one.values(model.hooks[hook], clean[hook])[0][:, :, 2].tolist(), {"head": 2})
+        for one in drawn.runs
+    ]
+    alone = torch.stack([run(model, text, edits=[edit])["logits"][0, -1, 300] for edit in each])
+    assert float(found.measured[2]) == pytest.approx(float(alone.mean()), abs=1e-4)
+    assert float(found.effect[2]) == pytest.approx(float(alone.mean()) - sweep.nothing, abs=1e-4)
+    assert paths.values.shape == (21, 1) and float(paths.values.abs().max()) > 0.1
+    curve = trace_curve(sweep)
+    assert curve.faithful[[0, -1]].tolist() == pytest.approx([0, 1], abs=1e-4)
+    assert keep_parts(sweep, curve.nodes[:2]) is None
+    with pytest.raises(ValueError, match="the other texts keep no pattern"):
+        sweep.patch_layer("pattern", ("head",), 0)
 
 
 def test_texts_of_unequal_length_are_aligned_or_refused_in_a_sentence() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine.edits import (
     AddDirection,
+    AddNoise,
     ApplyAdapter,
     AttentionTemperature,
     ChangeToken,
@@ -79,6 +80,18 @@ def test_a_direction_is_projected_out_and_added_at_the_named_positions() -> None
     ]:
         with pytest.raises(ValueError, match=why):
             both(edit)
+
+
+def test_noise_is_the_same_for_the_same_seed_and_as_large_as_it_says() -> None:
+    hook = "blocks.1.resid_pre"
+    plain, once = both(AddNoise(hook, 3.0, 1, {"pos": [2, 5]}))
+    _, again = both(AddNoise(hook, 3.0, 1, {"pos": [2, 5]}))
+    _, other = both(AddNoise(hook, 3.0, 2))
+    added = once[hook] - plain[hook]
+    assert torch.equal(once[hook], again[hook]) and added[0].any(-1).nonzero().flatten().tolist() == [2, 5]
+    assert 2 < float((other[hook] - plain[hook]).std()) < 4 and not torch.equal(other[hook][0, 2], once[hook][0, 2])
+    with pytest.raises(ValueError, match="no vectors to add noise to"):
+        both(AddNoise("*.pattern", 1.0))
 
 
 def test_mean_gives_a_head_its_average_at_every_position() -> None:
@@ -308,6 +321,7 @@ EDITS = {
     ),
     Scale: st.builds(Scale, st.sampled_from(["logits", "*.z"]), real, where),
     ProjectOut: st.builds(ProjectOut, st.just("*.z"), st.lists(st.floats(1, 9), min_size=1), where, real),
+    AddNoise: st.builds(AddNoise, st.just("*.z"), st.floats(0, 9), whole, where),
     AddDirection: st.builds(AddDirection, st.just("*.z"), st.lists(st.floats(1, 9), min_size=1), where, real),
     Replace: st.builds(Replace, st.sampled_from(["logits", "*.z"]), values, where),
     PresetMask: st.one_of(
@@ -408,6 +422,7 @@ def test_every_edit_survives_json(edit: Edit) -> None:
         ({"edit": "Steer", "hook": "logits", "toward": {"ids": [1]}}, "Steer lacks away"),
         ({"edit": "ProjectOut", "hook": "logits", "direction": [0, 0]}, "not all 0, got one of length 0"),
         ({"edit": "AddDirection", "hook": "logits", "direction": "x"}, "direction must be a list, got 'x'"),
+        ({"edit": "AddNoise", "hook": "a", "scale": -1}, "must be a finite number of at least 0"),
         ({"edit": "KeepParts", "kept": {}}, "must name the hooks whose parts are replaced"),
         ({"edit": "KeepParts", "kept": {"a": [0.5]}}, r"kept.a\[0\] must be a whole number"),
         ({"edit": "KeepParts", "kept": {"a": []}, "further": [{"ids": [1]}]}, "name the first of them"),
