@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
-from time import perf_counter
-from typing import Any, LiteralString
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -31,11 +30,11 @@ from engine.plurals import count_words
 from pages.controls.answer_key import draw_answer_key
 from pages.controls.compare.defaults import OTHER
 from pages.controls.corpus import PairsUpload, take_file
-from pages.controls.interventions.leads import ALONE, compare_address, open_heads, show_circuit
+from pages.controls.interventions.leads import ALONE, compare_address, metric_words, open_heads, show_circuit
 from pages.controls.model_input.model_input import Subject, reading
 from pages.controls.places import choose_place
 from pages.controls.run_page import Charts, PageRun, RunPage, state_of
-from pages.controls.share.measure import is_measured, measure_steps
+from pages.controls.share.measure import take_steps
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import Here
 from pages.controls.state.parameter import Choice, Number, Text, choice
@@ -44,7 +43,7 @@ from pages.controls.train.user_data import folder
 from pages.controls.what_if.experiment import run as run_subject
 from views.core.codegen import edit_names, reading_lines
 from views.core.lanes import Lane
-from views.core.markdown import Markdown, escape_markdown
+from views.core.markdown import escape_markdown
 from views.core.run_context import Run, RunContext
 from views.interventions.charts import CHARTS
 from views.interventions.pair_sets import (
@@ -100,7 +99,6 @@ SEED = Number("draw", 0, 0, 2**31 - 1, label="draw")
 NOISE_SIZE = 3  # times the standard deviation of the embeddings (Meng et al. 2022)
 SLOPES = Choice("slopes", "5", {"1": "at the run itself", "5": "mean of 5 on the way"}, label="slopes")
 SAID = 3  # rows that are left out, of which each is told
-QUICK = 1.0  # seconds of measuring that nobody is told of
 SWEEPS = (OF_STREAM, OF_HEADS, OF_BLOCK)
 MOST = choice("most", "40", ("10", "40", "160"), label="edges shown")
 OWN = (AGAINST, SEED, SWAPPED, BECOMES, OTHER_TEXT, PAIRS_FILE, DIRECTION, METRIC, PART, VALUE, READS, SLOPES, MOST,
@@ -239,16 +237,7 @@ def run_line(run: RunContext, edits: str) -> list[str]:
 
 def tell_pair(run: PairContext, sweep: Sweep) -> None:
     """Says what both runs predict, and so what 0 and 1 are."""
-    ids = [one for one in (sweep.candidate, sweep.against) if one is not None]
-    ablated = isinstance(run.other, Ablation)
-    name, *lead = (f"“{escape_markdown(one)}”" for one in run.name_candidates(ids))
-    measured = {
-        "logit": f"lead of {name} over {lead[0]}" if lead else f"logit of {name}",
-        "probability": f"probability of {name}",
-        "rank": f"rank of {name}",
-        "KL": f"distance (KL, in nats) from {'itself' if ablated else 'the run that values come from'}",
-    }
-    what, nothing = Markdown(measured[sweep.metric]), f"{sweep.nothing:.3f}"
+    what, nothing = metric_words(run, sweep), f"{sweep.nothing:.3f}"
     if isinstance(run.other, Ablation):
         put = "0"
         if isinstance(run.other, Resample):
@@ -278,19 +267,6 @@ def measure(run: PairContext, chosen: Mapping[str, Any]) -> None:
     take_steps(
         "interventions", (run.digest, *chosen.items()), [step for one in SWEEPS for step in one.steps(run, chosen)]
     )
-
-
-def take_steps(name: LiteralString, subject: Hashable, steps: Sequence[Callable[[], Any]]) -> None:
-    """Takes steps whose results are kept: those of QUICK at once, the others with their progress."""
-    begun = perf_counter()
-    if not is_measured(name, subject):
-        for step in steps:
-            if perf_counter() - begun > QUICK:
-                break
-            step()
-        else:
-            return
-    measure_steps(name, subject, steps)
 
 
 def tell_pairs(run: PairSetContext, asked: Asked) -> None:

@@ -46,14 +46,14 @@ def test_a_swapped_token_is_followed_to_the_head_that_copies_it_and_into_compare
     sides = parse_qs(link.partition("?")[2].rstrip(")").replace("\\", ""))
     made = [[type(entry.edit) for entry in from_link(sides[f"{side}_edits"][0])[0].entries] for side in "ab"]
     assert made == [[ChangeToken], [ChangeToken, Patch]]
-    circuit = next(one.value for one in app.markdown if one.value.startswith("The logit of"))
+    circuit = next(one.value for one in app.markdown if one.value.startswith("With "))
     compare, attention = re.findall(r"\[(?:Compare|Attention), alone\]\(\w+\?([^)]*)\)", circuit.replace("\\", ""))
     for link, name in ((compare, "b_edits"), (attention, "edits")):
         (kept,) = [entry.edit for entry in from_link(parse_qs(link)[name][0])[0].entries]
         assert isinstance(kept, KeepParts) and kept.how == "patch" and kept.kept["blocks.3.attn.z"] == [3]
     checkpoint = library.checkpoint("stories")
     logits = run(checkpoint.model, checkpoint.tokenizer.encode(TEXT), edits=[kept])["logits"][0, -1]
-    assert f"alone: **{float(logits[int(anna)] - logits[int(tom)]):.3f}**" in circuit
+    assert f"alone the lead of “·Anna” over “·Tom” is **{float(logits[int(anna)] - logits[int(tom)]):.3f}**" in circuit
     heads = next(one.value for one in app.markdown if "[why it looks there]" in one.value)
     assert "block 4, head 4: [Attention](" in heads
     app.segmented_control(key="direction").set_value("break").run()
@@ -120,3 +120,18 @@ def test_a_file_of_pairs_has_its_means_and_each_pair_behind_them() -> None:
     file = store_file("q.csv", b"clean,other\na,b\n")
     app = opened(model="stories", other="pairs", pairs=file.parent.name)
     assert "q.csv must have the columns clean, corrupted and answer" in app.warning[0].value
+
+
+def test_a_long_measurement_says_how_long_the_rest_takes_and_begins_once_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("QUICK", "KNOWN", "TOLD", "ASKED", "SLICE", "CACHED"):
+        monkeypatch.setattr(f"pages.controls.share.measure.{name}", 1e-6)
+    rows = "Max met Anna. Then Max saw,Max met Tom. Then Max saw,Anna\n" * 9
+    file = store_file("p.csv", f"clean,corrupted,answer\n{rows}".encode())
+    app = opened(model="stories", other="pairs", pairs=file.parent.name)
+    assert [one.label for one in app.button if one.label in ("Stop", "Go on")] == ["Go on"]
+    next(one for one in app.button if one.label == "Go on").click().run()
+    while [one for one in app.button if one.label == "Stop"]:
+        app.run()
+    assert "9 of 9 pairs of p.csv" in told(app)

@@ -76,6 +76,20 @@ def patch_edit(run: PairContext, sweep: Sweep, hook: str, at: Mapping[str, int])
     return Patch(hook, source_of(source), at, source_at=None if there == at else there)
 
 
+def metric_words(run: PairContext, sweep: Sweep) -> Markdown:
+    """What a prediction is measured by."""
+    ids = [one for one in (sweep.candidate, sweep.against) if one is not None]
+    name, *lead = (f"“{escape_markdown(one)}”" for one in run.name_candidates(ids))
+    aim = "itself" if isinstance(run.other, Ablation) else "the run that values come from"
+    measured = {
+        "logit": f"lead of {name} over {lead[0]}" if lead else f"logit of {name}",
+        "probability": f"probability of {name}",
+        "rank": f"rank of {name}",
+        "KL": f"distance (KL, in nats) from {aim}",
+    }
+    return Markdown(measured[sweep.metric])
+
+
 def show_circuit(here: Here, run: PairContext, sweep: Sweep, curve: Curve) -> None:
     """Says what as many parts as are chosen do alone, and leads to the run of them on every page."""
     measured = zip(curve.sizes, curve.faithful.tolist(), strict=True)
@@ -88,23 +102,27 @@ def show_circuit(here: Here, run: PairContext, sweep: Sweep, curve: Curve) -> No
         alone, without = run.cached(("alone", sweep.metric, nodes), lambda: measure_circuits(sweep, kept).tolist())
         parts, them = count_words(len(nodes), "part"), "it" if len(nodes) == 1 else "them"
         st.markdown(
-            f"The {escape_markdown(sweep.metric)} of {escape_markdown(parts)} alone: **{alone:.3f}**; of all others, "
-            f"without {them}: **{without:.3f}**. {circuit_links(run, sweep, nodes, True)} "
-            f"{circuit_links(run, sweep, nodes, False)}",
+            f"With {escape_markdown(parts)} alone the {metric_words(run, sweep)} is **{alone:.3f}**, with all others "
+            f"and without {them} **{without:.3f}**. {circuit_links(run, sweep, nodes)}",
             width="stretch",
         )
 
 
-def circuit_links(run: PairContext, sweep: Sweep, nodes: Collection[Node], alone: bool) -> Markdown:
-    """Links to the run of a circuit alone, or of all without it; empty where no address holds it."""
-    edit = None if any_sourced(sweep) else keep_parts(sweep, nodes, alone)
+def circuit_links(run: PairContext, sweep: Sweep, nodes: Collection[Node]) -> Markdown:
+    """Links to the run of a circuit alone, and of all without it; empty where no address holds them."""
+    if any_sourced(sweep):
+        return Markdown("")
+    edits = {"alone": keep_parts(sweep, nodes), "without": keep_parts(sweep, nodes, alone=False)}
+    return Markdown(" · ".join(edit_links(run, sweep, name, edit) for name, edit in edits.items()))
+
+
+def edit_links(run: PairContext, sweep: Sweep, name: str, edit: Edit | None) -> Markdown:
     both = add_edit(sweep.trace.edits, edit)
     if both is None:
         return Markdown("")
     compare = escape_markdown(urlencode(compare_runs(run, sweep.trace, edit)))
-    attention = escape_markdown(urlencode(address_now(edits=to_link(both[1]))))
-    name = "alone" if alone else "without"
-    return Markdown(f"[Compare, {name}](compare?{compare}) · [Attention, {name}](attention?{attention})")
+    attention, said = escape_markdown(urlencode(address_now(edits=to_link(both[1])))), escape_markdown(name)
+    return Markdown(f"[Compare, {said}](compare?{compare}) · [Attention, {said}](attention?{attention})")
 
 
 def any_sourced(sweep: Sweep) -> bool:

@@ -21,6 +21,7 @@ CACHED = 0.002  # seconds below which a step was measured before
 PACE = 0.2  # seconds between two drawings
 SLICE = 0.5  # seconds of measuring, after which a button is heard
 WAIT = 1.0  # seconds between two looks at what another machine measures
+QUICK = 1.0  # seconds of measuring that nobody is told of
 KNOWN = 1.0  # seconds of measuring after which its pace tells how long the rest takes
 TOLD, ASKED = 5.0, 120.0  # seconds from which on the rest is told, and begins only once a person says so
 
@@ -45,7 +46,7 @@ class Measurement(Generic[T]):
 
     def seconds_left(self, count: int) -> float:
         """Seconds that the rest of `count` takes at the pace so far; 0 while too little is measured to say."""
-        return self.seconds / self.timed * (count - len(self.results)) if self.seconds > KNOWN else 0.0
+        return self.seconds / self.timed * (count - len(self.results)) if self.timed and self.seconds > KNOWN else 0.0
 
     def go_on(self, work: Iterable[T], draw: Callable[[], object], seconds: float = inf) -> None:
         """Measures what is missing of `work`, if a person has started it, and draws. A rerun of the page breaks it off,
@@ -95,6 +96,19 @@ def stop_measuring() -> None:
 def measure_button(name: str, measuring: Measurement[Any], first: LiteralString = "Measure") -> None:
     label = "Stop" if measuring.is_active else "Measure again" if measuring.results else first
     st.button(label, key=f"measure {name}", type="primary", on_click=measuring.toggle)
+
+
+def take_steps(name: LiteralString, subject: Hashable, steps: Sequence[Callable[[], Any]]) -> None:
+    """Takes steps whose results are kept: those of QUICK at once, the others with their progress."""
+    begun = perf_counter()
+    if not is_measured(name, subject):
+        for step in steps:
+            if perf_counter() - begun > QUICK:
+                break
+            step()
+        else:
+            return
+    measure_steps(name, subject, steps)
 
 
 def measure_steps(
