@@ -17,6 +17,7 @@ from pages.controls.state.history import is_drawn, went_back
 from pages.controls.state.page_state import Here
 from pages.controls.state.session import find_record
 from pages.controls.what_if.experiment import EditTrial
+from pages.controls.what_if.experiment_link import to_link
 from server.settings import FIRST_MODEL
 
 RUN = "run: "  # before the name of a training run, among the models; its steps stand beside them
@@ -191,4 +192,11 @@ def values_of_example(name: str, other: bool = False) -> dict[str, Any]:
 
 
 def format_edits(experiment: Experiment) -> str:
-    return json.dumps(experiment.to_value(), ensure_ascii=False) if experiment.entries else ""
+    """As a person can write them, where that is short enough for an address."""
+    if not experiment.entries:
+        return ""
+    written = json.dumps(experiment.to_value(), ensure_ascii=False)
+    return written if len(written) <= READABLE else to_link(experiment)
+
+
+READABLE = 1_000  # characters of edits that stand in an address as they are written

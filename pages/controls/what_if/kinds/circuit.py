@@ -134,7 +134,7 @@ def words(edit: Any, terms: Terms) -> str:
     heads = f"the heads of {count_words(len(of_heads), 'block')}" if of_heads else ""
     but = f" but {join_words(listed)}" if listed else ""
     mlps = len(edit.kept) - len(of_heads)
-    replaced = " and ".join(filter(None, (heads + but, count_words(mlps, "MLP") if mlps else "")))
+    replaced = " and ".join(filter(None, (count_words(mlps, "MLP") if mlps else "", heads + but)))
     if edit.how == "zero":
         return f"{replaced}: 0"
     own = "this text" if edit.source is None else source_words(edit.source, terms)
