@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from engine.budget import budget
 from engine.edits import (
     AttentionTemperature,
+    ChangeToken,
     Edit,
     PaintMask,
     PaintPattern,
@@ -279,3 +280,17 @@ def test_while_guesses_are_asked_the_page_shows_the_run_before_the_edits() -> No
     app.query_params["revealed"] = header["trace"]
     app.run()
     assert not sent(app, "effects")[0]["hidden"] and sent(app, "attention")[0]["edited"] == ["blocks.2.attn.z"]
+
+
+def test_what_an_edit_does_at_its_place_leads_to_the_same_at_every_place() -> None:
+    checkpoint = library.checkpoint("stories")
+    other = Source(list(checkpoint.tokenizer.encode("Anna gave the ball to Max.").ids))
+    tom = checkpoint.tokenizer.ids(" Tom", special=False)[0]
+    edits = [QUIET, ChangeToken(3, tom), Patch("blocks.1.resid_pre", other), Scale("blocks.0.mlp.out", 0.5)]
+    app = opened(experiment=made(*edits))
+    silence, token, patch, scale = unpack(mounted(app, "experiment")[0].bytes)[0]["everywhere"]
+    assert (silence["other"], token["other"], token["becomes"], scale) == ("zero", "token", "Tom", {})
+    assert (patch["other_text"], patch["direction"]) == ("Anna gave the ball to Max.", "break")
+    assert [type(entry.edit) for entry in from_link(token["edits"])[0].entries] == [SilenceHeads, Patch, Scale]
+    app = opened("pages/analyse/interventions.py", {"model": "stories", **patch})
+    assert any("each place of this run takes" in one.value for one in app.markdown)

@@ -1,10 +1,10 @@
-// A link from a picture to the page that says why: an exact sum over what wrote a logit or a score of a run that is shown.
+// A link from a picture to a page that says why: an exact sum over what wrote a logit or a score of a run that is shown, or a sweep.
 import { make } from "./dom.js";
 
 const IN_FILE = "given"; // the part that every exported file has: it has no other pages
 const FOR_A_CLASS = ["hide", "instruction"]; // which a teacher's link says on every page
 
-/** @typedef {"why_token" | "why_head"} WhyPage */
+/** @typedef {"why_token" | "why_head" | "interventions"} WhyPage */
 /** @typedef {Record<string, string | number | undefined>} Place */
 
 /**

@@ -2,12 +2,13 @@
 // the kinds and the switches answer at once, while a run is still computed.
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
+import { whyLink } from "../core/why.js";
 
 /**
  * @typedef {{ words: string, on: boolean, sentence: string, strength?: number }} Entry
  * @typedef {{ name: string, title: string, about: string, lacking?: string }} Kind
  * @typedef {{ entries: Entry[], undo: boolean, redo: boolean, guessing?: boolean, asked?: boolean, left?: number, broken: string[],
- *   refused?: string, opens: boolean[], kinds: Kind[] }} Data
+ *   refused?: string, opens: boolean[], kinds: Kind[], everywhere?: Record<string, string>[] }} Data
  * @typedef {{ do: string, [of: string]: unknown }} Change
  * @typedef {(event: "change", change: Change) => void} Emit
  */
@@ -150,9 +151,26 @@ class Panel {
     if (opens) name.title = "change it";
     const away = button("×", `remove ${number}`, () => this.ask({ do: "remove", number }), `remove: ${words}`);
     away.classList.add("away");
-    row.append(toggle, name, ...(strength === undefined ? [] : [this.strength(strength, words, number)]), away);
+    row.append(toggle, name);
+    if (strength !== undefined) row.append(this.strength(strength, words, number));
+    const sweep = this.data.everywhere?.[number];
+    if (sweep && Object.keys(sweep).length) row.append(this.everywhere(sweep, words));
+    row.append(away);
     if (sentence) row.append(make("span", "misfit", sentence));
     return row;
+  }
+
+  /**
+   * The way to what the same does at every place.
+   * @param {Record<string, string>} controls of the page Interventions
+   * @param {string} words
+   */
+  everywhere(controls, words) {
+    const link = whyLink("interventions", "everywhere", controls);
+    link.classList.add("plain");
+    link.title = "the same at every place by itself, on the page Interventions";
+    link.setAttribute("aria-label", `${words}: everywhere`);
+    return link;
   }
 
   /**

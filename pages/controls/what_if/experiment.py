@@ -38,12 +38,14 @@ from pages.controls.state.session import event_value, find_record
 from pages.controls.what_if.adapters import draw_switches, known_adapters
 from pages.controls.what_if.edit_panel import MISFITS, EditPanel, sentence
 from pages.controls.what_if.experiment_link import from_link, linkable, to_link, unlinkable_sentence
+from pages.controls.what_if.kind import kind_of
 from views.attention.long import LongContext, long_context
 from views.core.component import view
 from views.core.lanes import lanes
 from views.core.payload import pack
 from views.core.run_context import Run, RunContext
 from views.what_if.continuation import continuations
+from views.what_if.edit_words import Terms
 from views.what_if.effects import effects
 from views.what_if.experiment import editable
 from views.what_if.questions import EditsContext
@@ -104,7 +106,7 @@ def what_if(subject: Subject, controls: Sequence[Edit] = (), whole: bool = True)
     with st.container(key="experiment panel", gap=None):
         with st.container(key="experiment edits", gap=None):  # a link hides it, and keeps what the edits did
             draw_switches(subject.checkpoint, made, keep_experiment)
-            EDITS_OF_PAGE.draw(model, after.digest, unfit, notes(made))
+            EDITS_OF_PAGE.draw(model, after.digest, unfit, notes(made) | {"everywhere": sweeps_of(made, model.terms)})
             # Unseen: the panel takes it, since st.switch_page refuses fields that are bound.
             with st.container(key="way to compare"):
                 st.page_link("pages/explore/compare.py", label="Compare")
@@ -148,6 +150,17 @@ def notes(made: Experiment) -> dict[str, Any]:
     """Builds what the panel reads beside the edits."""
     asked = {"guessing": predicts_edits(), "asked": predicts_runs(), "left": find_record(EditTrial).compare_count}
     return asked if linkable(made) else asked | {"broken": [*EDITS_OF_PAGE.state.broken, unlinkable_sentence(made)]}
+
+
+def sweeps_of(made: Experiment, terms: Terms) -> list[dict[str, str]]:
+    """For each edit the controls of the page Interventions that do the same at every place, under the other edits;
+    empty where it has no such sweep."""
+    found = []
+    for number, entry in enumerate(made.entries):
+        controls = kind_of(entry.edit).everywhere(entry.edit, terms) if entry.on else {}
+        left = made.remove(number)
+        found.append({**controls, "edits": to_link(left) if left.entries else ""} if controls else {})
+    return found
 
 
 def guessed_at(name: str) -> bool:

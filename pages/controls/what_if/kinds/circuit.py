@@ -148,6 +148,10 @@ def takes_text(form: Form) -> bool:
     return values["how"] != "zero" and values["source"] is not None and not values["further"]
 
 
+def everywhere(edit: Any, terms: Terms) -> dict[str, str]:
+    return {} if edit.how == "patch" else {"other": edit.how}
+
+
 FIELDS = (
     Field(choose_kept),
     choice_field("how", "all others", HOW, "mean"),
@@ -156,5 +160,5 @@ FIELDS = (
 )
 KIND = EditKind(
     name="circuit", place=12, title="Circuit alone", about="all other heads and MLPs replaced", edits=(KeepParts,),
-    fields=FIELDS, shows=shows, blank=blank, read=read, write=write, words=words,
+    fields=FIELDS, shows=shows, blank=blank, read=read, write=write, words=words, everywhere=everywhere,
 )  # fmt: skip

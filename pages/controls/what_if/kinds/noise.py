@@ -20,6 +20,14 @@ def words(edit: Any, terms: Terms) -> str:
     return f"{terms.place(edit.hook)}: {said}{chosen(edit.at, edit.hook, terms)}"
 
 
+def everywhere(edit: Any, terms: Terms) -> dict[str, str]:
+    """What restores the prediction, of noise on one token's embedding."""
+    at = edit.at.get("pos")
+    one = at[0] if isinstance(at, list) and len(at) == 1 else at
+    early = edit.hook.endswith(("embed.tokens", "blocks.0.resid_pre"))
+    return {"other": "noise", "swapped": str(one), "draw": str(edit.seed)} if early and isinstance(one, int) else {}
+
+
 FIELDS = (
     hook_field("resid_pre", has_vectors),
     number_field("scale", "standard deviation", 1.0, least=0.0),
@@ -28,5 +36,5 @@ FIELDS = (
 )
 KIND = EditKind(
     name="noise", place=13, title="Noise", about="on any value", edits=(AddNoise,), fields=FIELDS, blank=blank,
-    words=words,
+    words=words, everywhere=everywhere,
 )  # fmt: skip

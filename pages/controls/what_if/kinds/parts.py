@@ -47,8 +47,12 @@ def words(edit: Any, terms: Terms) -> str:
     return f"{terms.place(edit.hook)}: {done}{chosen(edit.at, edit.hook, terms)}"
 
 
+def everywhere(edit: Any, terms: Terms) -> dict[str, str]:
+    return {"other": "zero"} if edit.factor == 0 else {}
+
+
 KIND = EditKind(
     name="parts", place=4, title="Sublayer, residual, norm", about="take out or scale", edits=(Scale,),
     fields=(Field(choose_part, begin=first_part), number_field("factor", "multiply by (0 removes)", 0.0)),
-    shows=shows, words=words,
+    shows=shows, words=words, everywhere=everywhere,
 )  # fmt: skip

@@ -93,6 +93,14 @@ def words(edit: Any, terms: Terms) -> str:
     return f"{terms.place(hook)}{chosen(edit.at, hook, terms)}: as {taken}{source_words(source, terms)}"
 
 
+def everywhere(edit: Any, terms: Terms) -> dict[str, str]:
+    """Every place with the value that the other text has there."""
+    source = edit.source
+    if source is None or source.pixels is not None or source.target is not None or source.edits:
+        return {}
+    return {"other": "text", "other_text": terms.read(source.ids).strip(), "direction": "break"}
+
+
 FIELDS = (
     hook_field("resid_post"),
     Field(choose_origin),
@@ -108,5 +116,5 @@ FIELDS = (
 )
 KIND = EditKind(
     name="patch", place=7, title="Patch", about="a value from another run", edits=(Patch,), fields=FIELDS, shows=shows,
-    blank=blank, read=read, write=write, words=words,
+    blank=blank, read=read, write=write, words=words, everywhere=everywhere,
 )  # fmt: skip

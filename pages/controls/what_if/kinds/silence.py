@@ -23,6 +23,11 @@ def words(edit: Any, terms: Terms) -> str:
     return f"{attention_words(edit)}: {done[edit.how]}"
 
 
+def everywhere(edit: Any, terms: Terms) -> dict[str, str]:
+    """Every head by itself; that each attends evenly is no value to put in."""
+    return {} if edit.how == "uniform" else {"other": edit.how, "value": "z"}
+
+
 FIELDS = (
     Field(choose_attention, begin=lambda model, place: place.values | {"heads": [place.head]}),
     Field(choose_one_block),
@@ -31,5 +36,5 @@ FIELDS = (
 )
 KIND = EditKind(
     name="silence", place=2, title="Silence heads", about="zero, mean, uniform", edits=(SilenceHeads,), fields=FIELDS,
-    words=words,
+    words=words, everywhere=everywhere,
 )  # fmt: skip

@@ -38,6 +38,11 @@ def words(edit: Any, terms: Terms) -> str:
     return f"{old} becomes {new}" if edit.share == 1 else f"{old} becomes {100 * edit.share:g} % {new}"
 
 
+def everywhere(edit: Any, terms: Terms) -> dict[str, str]:
+    becomes = terms.read([edit.token]).strip()
+    return {"other": "token", "swapped": str(edit.position), "becomes": becomes} if edit.share == 1 else {}
+
+
 FIELDS = (
     STACK,
     Field(type_token, begin=lambda model, place: {"token": {"text": ""}}),
@@ -46,7 +51,7 @@ FIELDS = (
 )
 KIND = EditKind(
     name="token", place=6, title="Token", about="exchange or mix an embedding", edits=(ChangeToken,), fields=FIELDS,
-    fits=fits, read=read, write=write, words=words,
+    fits=fits, read=read, write=write, words=words, everywhere=everywhere,
     lacking="this model reads patches and has no tokens to exchange; Patch puts another picture’s patch there: "
     "its value embed.patches, outside of the blocks.",
 )  # fmt: skip
