@@ -20,7 +20,7 @@ from engine.generation.generate import generate
 from engine.model.layers.lora import Adapter, merge
 from engine.runtime import library
 from engine.runtime.run import run
-from engine.training.policy.rules import happy_words
+from engine.training.policy.rules.happy_words import happy_words
 
 STYLES = ("style-cheerful", "style-old", "style-pirate")
 

@@ -47,7 +47,7 @@ from engine.model.presets import NAMED
 from engine.runtime import library
 from engine.training.examples.masked import CHOSEN, MASKED, REPLACED
 from engine.training.measures.antecedents import measure_antecedents
-from engine.training.policy.rules import happy_words
+from engine.training.policy.rules.happy_words import happy_words
 from pages.controls import words
 from pages.controls.learn import course
 from pages.controls.learn.fields import read_matrix

@@ -17,7 +17,7 @@ from engine.training import Recipe, read_recipe, train
 from engine.training.launch.sizing import Sizing
 from engine.training.policy.judge import rewards_of, running_rewards
 from engine.training.policy.pairs import PreferencePair, read_pairs
-from engine.training.policy.rules import happy_words
+from engine.training.policy.rules.happy_words import happy_words
 from engine.training.recipe.recipe import Log, Machine, Schedule
 from engine.training.run.control import read_order
 from engine.training.run.folder import RunFolder

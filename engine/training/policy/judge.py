@@ -1,4 +1,4 @@
-"""What answers are worth: by a rule of `rules`, or by a reward model."""
+"""What answers are worth: by a rule, or by a reward model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.plurals import count_words
 from engine.tokenizers import Tokenizer
 from engine.training.base.base import load_base
 from engine.training.policy.rollouts import SampledAnswers
-from engine.training.policy.rules import RULES
+from engine.training.policy.rule import rules
 
 Judge = Callable[[SampledAnswers], Tensor]  # to a reward for each answer, (answer,)
 
@@ -23,9 +23,8 @@ def open_judge(name: str, tokenizer: Tokenizer, where: device) -> Judge:
 
     Raises ValueError where there is none, it gives no single number, or its vocabulary is not that of `tokenizer`.
     """
-    if name in RULES:
-        rule = RULES[name]
-        return lambda answers: torch.tensor([rule(*text) for text in answers.texts], device=where)
+    if rule := rules().get(name):
+        return lambda answers: torch.tensor([rule.score(*text) for text in answers.texts], device=where)
     model = open_reward_model(name, tokenizer).model.to(where)
     return lambda answers: rewards_of(model, answers.ids, answers.real)
 
@@ -36,7 +35,7 @@ def open_reward_model(name: str, tokenizer: Tokenizer) -> Checkpoint:
         checkpoint = load_base(name)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"preference.reward must be a rule ({', '.join(RULES)}) or a reward model that is here, and {error}"
+            f"preference.reward must be a rule ({', '.join(rules())}) or a reward model that is here, and {error}"
         ) from None
     head = checkpoint.config.head
     if head.kind != "sequence" or head.classes != 1:

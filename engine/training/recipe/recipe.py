@@ -14,6 +14,7 @@ from engine.data.own import LEARNS, Columns
 from engine.model.config import ModelConfig
 from engine.model.option import Option, Said
 from engine.training.objectives import find_objective, objectives
+from engine.training.policy.rules import happy_words
 from engine.training.recipe.data_recipe import Data
 
 DeviceName = Literal["auto", "cpu", "cuda"]
@@ -348,9 +349,9 @@ class Preference:
     """Settings of an objective of `engine.training.policy`: each has some of these, its `settings`.
 
     `beta` is the price of leaving the reference, a number that `control.set_weight` changes while a training runs. Of
-    those that draw answers `reward` is a rule of `preferences.rules` or a reward model, and `watch` another one, which
-    is only looked at. `answers` are drawn to each prompt, of at most `answer_tokens`, and learned from `updates` times;
-    a ratio counts within `clip` of 1. Beyond `most_kl` nats from the reference a training stops.
+    those that draw answers `reward` is a rule (engine/training/policy/rules/) or a reward model, and `watch` another
+    one, which is only looked at. `answers` are drawn to each prompt, of at most `answer_tokens`, and learned from
+    `updates` times; a ratio counts within `clip` of 1. Beyond `most_kl` nats from the reference a training stops.
 
     PPO: `gamma` and `lam` are those of generalised advantage estimation, `value_weight` and `value_clip` the value
     head's; with `target_kl` above 0 beta goes after it, over `horizon` answers (Ziegler et al. 2019, section 2.2).
@@ -360,7 +361,7 @@ class Preference:
 
     beta: float = field(default=0.1, metadata=Option(help="The price of leaving the base."))
     reward: str = field(
-        default="happy_words", metadata=Option(help="What an answer is paid by: a rule, or a reward model.")
+        default=happy_words.RULE.name, metadata=Option(help="What an answer is paid by: a rule, or a reward model.")
     )
     watch: str = field(default="", metadata=Option(help="Another rule or reward model, which is only looked at."))
     answers: int = field(default=4, metadata=Option(help="Answers that are drawn to each prompt."))

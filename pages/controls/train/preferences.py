@@ -18,7 +18,7 @@ from engine.training.base.base import tokenizer_of
 from engine.training.objectives import find_objective, objectives
 from engine.training.policy.judge import open_reward_model
 from engine.training.policy.pairs import format_jsonl
-from engine.training.policy.rules import RULES
+from engine.training.policy.rule import rules
 from engine.training.recipe.recipe import Preference
 from engine.training.run.folder import RunFolder
 from engine.training.run.runs import runs
@@ -38,7 +38,7 @@ from pages.controls.train.laboratory import draw_laboratory
 from pages.controls.train.parameters import MINE, SHIPPED
 from pages.controls.train.policies import draw_policy
 from pages.controls.train.presets import presets
-from pages.controls.train.rank import FEWEST, draw_rank, name_of_rule, read_ranking
+from pages.controls.train.rank import FEWEST, draw_rank, read_ranking
 from pages.controls.train.recipe_plan import Plan, Task, draw_recipe
 from pages.controls.train.rewards import draw_reward
 from pages.controls.train.run_state import newest_weights
@@ -169,7 +169,7 @@ def choose_preference(here: Here, recipe: Recipe) -> Preference:
 
 def list_judges(session: Session) -> Mapping[str, str]:
     """The rules, the recorded reward model, and the reward models of this visitor's runs: names with titles."""
-    found = {rule: name_of_rule(rule) for rule in RULES}
+    found = {rule.name: rule.title for rule in rules().values()}
     recorded = newest_weights(RunFolder(PREFERRED / "reward"))
     if recorded is not None:
         found[library.offer(library.LoadOptions(recorded, title=RECORDED_REWARD))] = RECORDED_REWARD
@@ -184,7 +184,7 @@ def list_judges(session: Session) -> Mapping[str, str]:
 def check_judges(recipe: Recipe) -> None:
     """Raises ValueError for a reward model that does not read the tokens of the base."""
     for name in filter(None, (recipe.preference.reward, recipe.preference.watch)):
-        if name not in RULES:
+        if name not in rules():
             check_judge(name, library.version(name), recipe.base)
 
 

@@ -18,7 +18,7 @@ from engine.budget import budget
 from engine.plurals import count_words
 from engine.runtime import library
 from engine.training.policy.pairs import PreferencePair, format_csv, format_jsonl, parse_pairs, read_pairs
-from engine.training.policy.rules import RULES, rank_by_rule
+from engine.training.policy.rule import rank_by_score, rules
 from engine.training.policy.sample import sample_answers
 from engine.training.run.atomic import read_json, write_json
 from engine.training.run.visitor_texts import PREFERENCES
@@ -75,7 +75,7 @@ class Ranking:
         return replace(self, choices=(*self.choices, *choices)[: len(self.questions)])
 
     def choose_by(self, rule: str) -> Ranking:
-        """The rest as a rule of RULES has it."""
+        """The rest as that rule has it."""
         return self.choose(*(prefer(rule, question) for question in self.rest))
 
     def undo(self) -> Ranking:
@@ -94,7 +94,7 @@ def pair_of_row(row: Sequence[Any]) -> PreferencePair:
 
 def prefer(rule: str, question: Question) -> int | None:
     prompt, first, second = question
-    ranked = rank_by_rule(RULES[rule], first, second, prompt)
+    ranked = rank_by_score(rules()[rule].score, first, second, prompt)
     return None if ranked is None else int(ranked[0] == second)
 
 
@@ -255,13 +255,13 @@ def change(ranking: Ranking) -> None:
 
 def draw_rule(ranking: Ranking) -> None:
     with st.expander(f"Rank the {len(ranking.rest)} that are left by a rule"):
-        rule = st.selectbox("rule", list(RULES), format_func=name_of_rule, key="rule", width=260)
-        st.code(inspect.getsource(RULES[rule]), language="python")
+        rule = st.selectbox("rule", list(rules()), format_func=title_of_rule, key="rule", width=260)
+        st.code(inspect.getsource(rules()[rule].score), language="python")
         st.button("Rank by this rule", key="rank by rule", on_click=choose_by, args=(rule,))
 
 
-def name_of_rule(rule: str) -> str:
-    return rule.replace("_", " ")
+def title_of_rule(rule: str) -> str:
+    return rules()[rule].title
 
 
 def choose_by(rule: str) -> None:

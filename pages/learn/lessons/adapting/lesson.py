@@ -24,7 +24,7 @@ from engine.generation.few_shot import instructions
 from engine.inputs.readers import tokens as read_tokens
 from engine.model.layers.lora import Adapter
 from engine.runtime import library
-from engine.training.policy.rules import happy_words
+from engine.training.policy.rules.happy_words import happy_words
 from pages.controls.figures import strip, tokens
 from pages.controls.learn.fields import (
     LONGEST,

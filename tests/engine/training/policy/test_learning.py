@@ -25,7 +25,7 @@ from engine.training.objectives.kinds.ppo import PpoLearner
 from engine.training.policy.judge import open_judge, rewards_of, running_rewards
 from engine.training.policy.learner import PolicyLearner, PreferenceLearner, means_of
 from engine.training.policy.rollouts import draw_answers
-from engine.training.policy.rules import RULES
+from engine.training.policy.rule import rules
 from engine.training.run.fork import fork
 from engine.training.trainer import Trainer
 from tests.engine import tiny
@@ -164,7 +164,7 @@ def test_rewards_of_answers_are_the_rules_and_samples_are_counted(tmp_path: Path
     learner.batch(1)
     answers = learner.draw(learner.source.draw_prompts(2, 1), seed_for(0, "rollout", 1))
     assert learner.judge is not None
-    assert learner.judge(answers).tolist() == [RULES["happy_words"](*text) for text in answers.texts]
+    assert learner.judge(answers).tolist() == [rules()["happy_words"].score(*text) for text in answers.texts]
     samples = learner.samples(0)
     assert len(samples) == len({sample["prompt"] for sample in samples}) == 10
     words = [sample["answer"].split() for sample in samples]

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.training.policy.pairs import PreferencePair, format_csv, format_jsonl, parse_pairs, read_pairs
-from engine.training.policy.rules import RULES, happy_words, rank_by_rule, shorter_than
+from engine.training.policy.rule import rank_by_score, rules
+from engine.training.policy.rules.happy_words import happy_words
+from engine.training.policy.rules.shorter_than import shorter_than
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 ANSWERS = st.tuples(TEXTS, TEXTS, TEXTS).filter(lambda one: one[1].strip() and one[2].strip() and one[1] != one[2])
@@ -84,17 +86,19 @@ def test_conversations_are_read_back_and_a_pair_that_does_not_answer_is_named() 
     ],
 )
 def test_a_rule_scores_the_answer(name: str, answer: str, expected: float) -> None:
-    score = RULES[name]("A happy prompt?", answer)
+    score = rules()[name].score("A happy prompt?", answer)
     assert score == expected and isinstance(score, float)
 
 
-def test_every_rules_source_can_be_shown() -> None:
-    assert all(f"def {name}(prompt: str, answer: str" in inspect.getsource(rule) for name, rule in RULES.items())
+def test_every_rule_is_named_as_its_file_which_shows_its_source() -> None:
+    for name, rule in rules().items():
+        assert rule.score.__module__ == f"engine.training.policy.rules.{name}"
+        assert f"def {name}(prompt: str, answer: str" in inspect.getsource(rule.score)
 
 
 def test_a_rule_ranks_two_answers_or_neither() -> None:
-    assert rank_by_rule(happy_words, "a sad day", "a happy day") == ("a happy day", "a sad day")
-    assert rank_by_rule(happy_words, "a happy day", "a sad day") == ("a happy day", "a sad day")
-    assert rank_by_rule(happy_words, "a glad day", "a happy day") is None
-    assert rank_by_rule(partial(shorter_than, words=2), "one", "one two") == ("one", "one two")
-    assert rank_by_rule(lambda prompt, answer: float(prompt in answer), "a", "b", prompt="b") == ("b", "a")
+    assert rank_by_score(happy_words, "a sad day", "a happy day") == ("a happy day", "a sad day")
+    assert rank_by_score(happy_words, "a happy day", "a sad day") == ("a happy day", "a sad day")
+    assert rank_by_score(happy_words, "a glad day", "a happy day") is None
+    assert rank_by_score(partial(shorter_than, words=2), "one", "one two") == ("one", "one two")
+    assert rank_by_score(lambda prompt, answer: float(prompt in answer), "a", "b", prompt="b") == ("b", "a")

@@ -1,0 +1,1 @@
+"""Rules that score an answer to a prompt: a file a rule, named as the rule is."""
