@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
-from engine.checkpoints.generation_defaults import NOTHING, GenerationDefaults
+from engine.checkpoints.generation_defaults import GenerationDefaults
 from engine.checkpoints.kinds import (
     FLAG,
     ID,
@@ -77,7 +76,7 @@ READ: Mapping[str, Kind] = {
     ),
     "renormalize_logits": FLAG,
     "stop_strings": Kind("a text, or a list of them", read_strings),
-}  # keys that are obeyed, as `GenerationDefaults` names them
+}  # keys that are obeyed, those of `GenerationDefaults.table`
 ELSEWHERE = ("eos_token_id", "decoder_start_token_id")  # read by load.py
 WITHOUT_EFFECT = (
     "bos_token_id", "pad_token_id",  # a prompt has its start token, and one text at a time has no padding
@@ -137,10 +136,10 @@ def read_generation(
             notes.append(f"{source}'s {name} forces what suppress_tokens forbids, {own[name]!r:.80}: it is not obeyed.")
     if found.get("do_sample") and found.get("num_beams", 1) > 1:
         notes.append(f"{source} asks for beams that are drawn (do_sample); Loupe's search draws nothing.")
-    return GenerationDefaults(**found), tuple(notes)
+    return GenerationDefaults.from_table(found), tuple(notes)
 
 
 def write_generation(asked: GenerationDefaults) -> dict[str, Any]:
     """Entries of generation_config.json for the settings that differ from the defaults."""
-    usual = asdict(NOTHING)
-    return {name: value for name, value in asdict(asked).items() if value != usual[name]}
+    usual = GenerationDefaults().table
+    return {name: value for name, value in asked.table.items() if value != usual[name]}

@@ -1,22 +1,24 @@
 """What a checkpoint asks for when it writes: tokens that it forces and forbids, and settings where nobody gives others.
 
-Names are those of transformers' GenerationConfig.
+Names are those of transformers' GenerationConfig, whose file has all of them in one table.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, TypeVar
 
 from engine.plurals import count_words
 
+T = TypeVar("T")
 Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class GenerationDefaults:
-    """Settings of a checkpoint, None where it says nothing. Lengths count tokens: `min_length` and `max_length` with
-    the prompt (behind an encoder the target's), the `new` ones without; these count before those."""
+class Constraints:
+    """Changes of the logits that hold whatever the settings of sampling. Lengths count tokens: `min_length` with the
+    prompt (behind an encoder the target's), `min_new_tokens`, which counts before it, without."""
 
     forced_bos_token_id: int | None = None
     forced_eos_token_id: Ids | None = None
@@ -30,30 +32,21 @@ class GenerationDefaults:
     exponential_decay_length_penalty: tuple[int, float] | None = None
     min_length: int = 0
     min_new_tokens: int | None = None
-    max_length: int | None = None
-    max_new_tokens: int | None = None
-    do_sample: bool | None = None
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    typical_p: float | None = None
-    repetition_penalty: float | None = None
-    num_beams: int | None = None
-    length_penalty: float | None = None
-    early_stopping: bool | Literal["never"] | None = None
-    renormalize_logits: bool = False
-    stop_strings: tuple[str, ...] = ()
 
     @property
-    def constrains(self) -> bool:
-        """True where it changes logits by itself, whatever the settings of sampling."""
-        return any(getattr(self, name) != getattr(NOTHING, name) for name in CONSTRAINTS)
+    def names(self) -> list[str]:
+        """Names of those that ask for something."""
+        return [one.name for one in fields(self) if getattr(self, one.name) != one.default]
 
-    def value(self, name: str, given: Any, usual: Any) -> Any:
-        """A setting: what is `given`, else what the checkpoint asks for, else what is `usual`."""
-        own = getattr(self, name)
-        return given if given is not None else usual if own is None else own
+
+@dataclass(frozen=True)
+class EndDefaults:
+    """Where a text ends. `max_length` counts the prompt's tokens too (behind an encoder the target's), and
+    `max_new_tokens`, which counts before it, does not."""
+
+    max_length: int | None = None
+    max_new_tokens: int | None = None
+    stop_strings: tuple[str, ...] = ()
 
     def room(self, tokens: int) -> int | None:
         """Number of tokens to write after a prompt of so many `tokens`; None where it does not say. Raises ValueError
@@ -68,8 +61,49 @@ class GenerationDefaults:
         return self.max_length - tokens
 
 
-NOTHING = GenerationDefaults()
-CONSTRAINTS = ("forced_bos_token_id", "forced_eos_token_id", "bad_words_ids", "suppress_tokens",
-               "begin_suppress_tokens", "sequence_bias", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size",
-               "encoder_repetition_penalty", "exponential_decay_length_penalty", "min_length",
-               "min_new_tokens")  # fmt: skip
+@dataclass(frozen=True)
+class SamplingDefaults:
+    """Settings of sampling, None where the checkpoint says nothing."""
+
+    do_sample: bool | None = None
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    typical_p: float | None = None
+    repetition_penalty: float | None = None
+
+
+@dataclass(frozen=True)
+class BeamDefaults:
+    """Settings of beam search, None where the checkpoint says nothing."""
+
+    num_beams: int | None = None
+    length_penalty: float | None = None
+    early_stopping: bool | Literal["never"] | None = None
+    renormalize_logits: bool = False
+
+
+@dataclass(frozen=True)
+class GenerationDefaults:
+    constraints: Constraints = Constraints()
+    end: EndDefaults = EndDefaults()
+    sampling: SamplingDefaults = SamplingDefaults()
+    beams: BeamDefaults = BeamDefaults()
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> GenerationDefaults:
+        """Settings by the keys of the file; what is no key of it is left out."""
+        kinds: tuple[Any, ...] = (Constraints, EndDefaults, SamplingDefaults, BeamDefaults)
+        keys = ([key.name for key in fields(kind) if key.name in table] for kind in kinds)
+        return cls(*(kind(**{key: table[key] for key in own}) for kind, own in zip(kinds, keys, strict=True)))
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """All settings by the keys of the file."""
+        return {key: value for part in asdict(self).values() for key, value in part.items()}
+
+
+def choose_setting(given: T | None, own: T | None, usual: T) -> T:
+    """A setting: what is `given`, else what the checkpoint asks for, else what is `usual`."""
+    return given if given is not None else usual if own is None else own

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
+from engine.checkpoints.generation_defaults import choose_setting
 from engine.conversations import Conversation
 from engine.generation.constraints import FORBIDDEN, constrain, require_token
 from engine.generation.prompt import Prompt, Reader, Text, begin, text_of
@@ -148,12 +149,12 @@ def beam(
     `prompt`, `target`, `max_tokens` and `stop_strings` are those of `generate`. A setting that is not given is what the
     checkpoint asks for, else that of `Beam`. Raises ValueError as `generate` does.
     """
-    asked, usual = checkpoint.writing, Beam()
-    beams = asked.value("num_beams", beams, usual.beams)
+    asked, usual = checkpoint.writing.beams, Beam()
+    beams = choose_setting(beams, asked.num_beams, usual.beams)
     settings = Beam(
         beams,
-        asked.value("length_penalty", length_penalty, usual.length_penalty),
-        asked.value("early_stopping", early_stopping, usual.early_stopping),
+        choose_setting(length_penalty, asked.length_penalty, usual.length_penalty),
+        choose_setting(early_stopping, asked.early_stopping, usual.early_stopping),
     )
     if not 1 <= n_best <= beams:
         raise ValueError(f"n_best must lie in 1..{beams}, the number of beams, got {n_best}.")
@@ -189,14 +190,14 @@ def search(ending: StopRules, settings: Beam) -> Iterator[BeamStep]:
 def constrain_rows(log_probabilities: Tensor, kept: Sequence[Hypothesis], ending: StopRules) -> Tensor:
     """hypothesis vocab, as the checkpoint changes it: what it forces and forbids, and its repetition penalty."""
     prompt, asked = ending.prompt, ending.prompt.checkpoint.writing
-    penalty = asked.value("repetition_penalty", None, 1.0)
-    if not asked.constrains and penalty == 1:
+    penalty = choose_setting(None, asked.sampling.repetition_penalty, 1.0)
+    if not asked.constraints.names and penalty == 1:
         return log_probabilities
     rows = []
     for row, one in zip(log_probabilities, kept, strict=True):
         rows.append(constrain(row, (*prompt.ids, *one.ids), ending, penalty))
     changed = torch.stack(rows)
-    return changed.log_softmax(-1) if asked.renormalize_logits else changed
+    return changed.log_softmax(-1) if asked.beams.renormalize_logits else changed
 
 
 def continuations(

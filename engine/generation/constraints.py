@@ -25,8 +25,8 @@ def constrain(scores: Tensor, before: Sequence[int], ending: StopRules, penalty:
     """`scores` (vocab; logits, in a beam search log-probabilities) of what follows the ids `before` under the
     repetition `penalty`, and as the checkpoint changes them: -inf where it forbids a token."""
     prompt = ending.prompt
-    asked = prompt.checkpoint.writing
-    if not asked.constrains:
+    asked = prompt.checkpoint.writing.constraints
+    if not asked.names:
         return penalize(scores, penalty, before)
     before, began, ends = tuple(before), len(prompt.ids), list(prompt.checkpoint.end_ids)
     for tokens, bias in dict(asked.sequence_bias).items():  # of two for one sequence the last counts
@@ -51,7 +51,7 @@ def constrain(scores: Tensor, before: Sequence[int], ending: StopRules, penalty:
 def list_forbidden(before: Ids, ending: StopRules) -> dict[str, set[int]]:
     """Tokens that may not follow, unless they are forced, by the setting that says so."""
     prompt = ending.prompt
-    asked, ends = prompt.checkpoint.writing, list(prompt.checkpoint.end_ids)
+    asked, ends = prompt.checkpoint.writing.constraints, list(prompt.checkpoint.end_ids)
     least, named = asked.min_length, "min_length"
     if asked.min_new_tokens is not None:
         least, named = len(prompt.ids) + asked.min_new_tokens, "min_new_tokens"
@@ -66,7 +66,7 @@ def list_forbidden(before: Ids, ending: StopRules) -> dict[str, set[int]]:
 
 def list_suppressed(before: Ids, ending: StopRules) -> dict[str, set[int]]:
     """Tokens that may not follow, forced or not, by the setting that says so."""
-    asked, began = ending.prompt.checkpoint.writing, len(ending.prompt.ids)
+    asked, began = ending.prompt.checkpoint.writing.constraints, len(ending.prompt.ids)
     first = began + (began == 1 and asked.forced_bos_token_id is not None)
     begins = asked.begin_suppress_tokens if len(before) == first else ()
     return {"suppress_tokens": {*asked.suppress_tokens}, "begin_suppress_tokens": {*begins}}
@@ -79,7 +79,7 @@ def require_token(scores: Tensor, before: Sequence[int], ending: StopRules) -> N
     """
     if not bool((scores == FORBIDDEN).all()):
         return
-    before, asked = tuple(before), ending.prompt.checkpoint.writing
+    before, asked = tuple(before), ending.prompt.checkpoint.writing.constraints
     named = [name for name, ids in (list_forbidden(before, ending) | list_suppressed(before, ending)).items() if ids]
     biased = any(bias == FORBIDDEN for _, bias in asked.sequence_bias)
     forced = [name for name in ("forced_bos_token_id", "forced_eos_token_id") if getattr(asked, name) is not None]

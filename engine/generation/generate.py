@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from engine.checkpoints.generation_defaults import choose_setting
 from engine.conversations import Conversation
 from engine.edits import Edit
 from engine.generation import contrastive
@@ -152,14 +153,14 @@ def settings_of(
     alpha: float,
 ) -> Sampling:
     """Sampling with what is `given`, and the checkpoint's own settings for the rest."""
-    asked, usual = checkpoint.writing, Sampling()
+    asked, usual = checkpoint.writing.sampling, Sampling()
     said = {name: value for name, value in given.items() if value is not None}
     greedy = asked.do_sample is False and not said if greedy is None else greedy
-    penalty = asked.value("repetition_penalty", repetition_penalty, usual.repetition_penalty)
+    penalty = choose_setting(repetition_penalty, asked.repetition_penalty, usual.repetition_penalty)
     if alpha or greedy:  # what is drawn from has no part in it
         own: dict[str, Any] = said if alpha else {**said, "temperature": 0.0}
         return replace(usual, **own, repetition_penalty=penalty)
-    drawn = {name: asked.value(name, value, getattr(usual, name)) for name, value in given.items()}
+    drawn = {name: choose_setting(value, getattr(asked, name), getattr(usual, name)) for name, value in given.items()}
     return Sampling(**drawn, repetition_penalty=penalty)
 
 

@@ -61,7 +61,7 @@ class Prompt:
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens must be 0 or more, got {max_tokens}.")
         wanted = TOKENS if picture_pixels(self.checkpoint) is None else self.tokens_left
-        own = self.checkpoint.writing.room(len(self.ids)) if max_tokens is None else max_tokens
+        own = self.checkpoint.writing.end.room(len(self.ids)) if max_tokens is None else max_tokens
         return min(self.tokens_left, wanted if own is None else own)
 
 

@@ -92,7 +92,7 @@ def stopping_rules(
     are empty or that no text can hold."""
     room, checkpoint = prompt.room(max_tokens), prompt.checkpoint
     if strings is None:
-        strings = checkpoint.writing.stop_strings if checkpoint.tokenizer is not None else ()
+        strings = checkpoint.writing.end.stop_strings if checkpoint.tokenizer is not None else ()
     wanted = (strings,) if isinstance(strings, str) else tuple(strings)
     if "" in wanted:
         raise ValueError("a stop string must have at least one character, got an empty one; leave it out.")

@@ -216,7 +216,7 @@ def settings_of(search: Search) -> dict[str, Any]:
 def stops_of(search: Search, name: str) -> dict[str, Any]:
     checkpoint = search.writing.checkpoint
     strings = list(search.wanted.greedy(checkpoint).strings)
-    return {name: strings} if strings or checkpoint.writing.stop_strings else {}
+    return {name: strings} if strings or checkpoint.writing.end.stop_strings else {}
 
 
 def over_lines(search: Search, imports: Imports) -> list[str]:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint
+from engine.checkpoints.generation_defaults import choose_setting
 from engine.generation.beam import Beam, BeamStep, EarlyStopping, Hypothesis, search
 from engine.generation.generate import Step
 from engine.generation.stopping import Stop, stopping_rules
@@ -76,9 +77,9 @@ class BeamOptions:
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> BeamOptions:
         """Options at which a checkpoint asks to be searched, as far as the page goes."""
-        asked, usual, (low, high) = checkpoint.writing, cls(), PENALTIES
-        early = {value: name for name, value in EARLY.items()}[asked.value("early_stopping", None, False)]
-        penalty = asked.value("length_penalty", None, usual.penalty)
+        asked, usual, (low, high) = checkpoint.writing.beams, cls(), PENALTIES
+        early = {value: name for name, value in EARLY.items()}[choose_setting(None, asked.early_stopping, False)]
+        penalty = choose_setting(None, asked.length_penalty, usual.penalty)
         beams = min(asked.num_beams or 1, MOST["beams"])
         beams = usual.beams if beams == 1 else beams
         return replace(

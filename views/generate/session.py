@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from engine.checkpoints import Checkpoint
+from engine.checkpoints.generation_defaults import choose_setting
 from engine.generation.generate import Step
 from engine.generation.generate import generate as generate_steps
 from engine.generation.prompt import Prompt
@@ -90,10 +91,10 @@ def usual_settings(checkpoint: Checkpoint) -> Settings:
     names = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty")
     return replace(
         usual,
-        method="greedy" if asked.do_sample is False else usual.method,
-        most=min(asked.max_new_tokens or usual.most, MOST),
-        stop_at=BAR.join(one.replace("\n", "\\n") for one in asked.stop_strings)[:LONGEST],
-        **{name: asked.value(name, None, getattr(usual, name)) for name in names},
+        method="greedy" if asked.sampling.do_sample is False else usual.method,
+        most=min(asked.end.max_new_tokens or usual.most, MOST),
+        stop_at=BAR.join(one.replace("\n", "\\n") for one in asked.end.stop_strings)[:LONGEST],
+        **{name: choose_setting(None, getattr(asked.sampling, name), getattr(usual, name)) for name in names},
     )
 
 

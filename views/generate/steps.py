@@ -78,7 +78,7 @@ def count_left(shares: Tensor, cuts: Sequence[Tensor]) -> dict[str, Tensor]:
 
 def distributions(steps: Sequence[Step]) -> Distribution:
     """step vocab: those of all steps at once where they do not depend on what was read before."""
-    sampling, free = steps[0].sampling, not steps[0].checkpoint.writing.constrains
+    sampling, free = steps[0].sampling, not steps[0].checkpoint.writing.constraints.names
     if free and sampling.repetition_penalty == 1 and (sampling.temperature == 0 or sampling.temperature > COLD):
         return distribution(torch.stack([step.logits for step in steps]), sampling)
     found = [step.distribution for step in steps]

@@ -117,7 +117,7 @@ def written_payload(writing: GenerationContext, found: TokenBatch) -> bytes:
 def step_after(writing: GenerationContext, settings: Settings, begun: tuple[int, ...]) -> Step | None:
     """The step behind `begun`: the last one that is written only where the text is as long as was asked for, for an end
     that a checkpoint forces belongs there."""
-    forced = writing.checkpoint.writing.forced_eos_token_id is not None
+    forced = writing.checkpoint.writing.constraints.forced_eos_token_id is not None
     goal = len(begun) + 1
     if forced and goal != settings.most:
         goal = settings.most if goal < settings.most else goal + 1

@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 import streamlit as st
 
 from engine.checkpoints import Checkpoint
-from engine.checkpoints.generation_defaults import CONSTRAINTS, NOTHING
 from engine.plurals import count_words
 from pages.controls.generate.parameters import SETTINGS, USUAL
 from pages.controls.state.page_state import Here
@@ -61,12 +60,12 @@ def asked_sentence(checkpoint: Checkpoint) -> Markdown:
     """Sentences on what the checkpoint forces and forbids, for which there is no control, and on which of its requests
     are not obeyed here."""
     asked, parts = checkpoint.writing, list[str]()
-    if obeyed := [name for name in CONSTRAINTS if getattr(asked, name) != getattr(NOTHING, name)]:
+    if obeyed := asked.constraints.names:
         parts.append(f"This checkpoint asks for {', '.join(obeyed)}, and that is obeyed.")
-    if (asked.num_beams or 1) > 1:
-        parts.append(f"It asks for {asked.num_beams} beams: the tab Beam opens on them.")
-    if asked.max_length is not None and asked.max_new_tokens is None:
-        length = f"{count_words(asked.max_length, 'token')}, prompt included"
+    if (asked.beams.num_beams or 1) > 1:
+        parts.append(f"It asks for {asked.beams.num_beams} beams: the tab Beam opens on them.")
+    if asked.end.max_length is not None and asked.end.max_new_tokens is None:
+        length = f"{count_words(asked.end.max_length, 'token')}, prompt included"
         parts.append(f"Its max_length, {length}, is not obeyed: maximum tokens is.")
     shown = asdict(opens_on(checkpoint))
     beyond = {name: value for name, value in asdict(usual_settings(checkpoint)).items() if value != shown[name]}

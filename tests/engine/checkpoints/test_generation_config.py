@@ -68,16 +68,20 @@ def test_an_old_config_json_counts_where_there_is_no_other_file(folder: Path) ->
     theirs = json.loads((folder / "config.json").read_text()) | {"no_repeat_ngram_size": 2, "max_length": 9}
     (folder / "config.json").write_text(json.dumps(theirs))
     (folder / "generation_config.json").unlink()
-    assert load(folder).writing.no_repeat_ngram_size == 2
+    assert load(folder).writing.constraints.no_repeat_ngram_size == 2
     ask(folder)
-    assert load(folder).writing.no_repeat_ngram_size == 0
+    assert load(folder).writing.constraints.no_repeat_ngram_size == 0
 
 
 def test_a_class_of_transformers_forces_an_end_where_its_config_does_not_say() -> None:
     assert BartForConditionalGeneration.config_class is BartConfig
-    assert read_generation(None, {"model_type": "bart"}, 30)[0].forced_eos_token_id == (2,)
-    assert read_generation(None, {"model_type": "bart", "forced_eos_token_id": None}, 30)[0].forced_eos_token_id is None
-    assert read_generation({}, {"model_type": "bart"}, 30)[0].forced_eos_token_id is None
+    bart = {"model_type": "bart"}
+    for own, theirs, forced in (
+        (None, bart, (2,)),
+        (None, {**bart, "forced_eos_token_id": None}, None),
+        ({}, bart, None),
+    ):
+        assert read_generation(own, theirs, 30)[0].constraints.forced_eos_token_id == forced
 
 
 def test_what_a_checkpoint_asks_for_is_saved_with_it(folder: Path, tmp_path: Path) -> None:
