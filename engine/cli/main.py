@@ -136,7 +136,7 @@ def run_search(options: argparse.Namespace) -> int:
         again = f"{SAID} {shlex.join(['search', str(options.recipe), '--name', name, '--table'])}"
         print(f"{count_words(len(started), 'run')} at work; Ctrl-C leaves them so, and {again} tells of them.")
         with tqdm(total=len(started), unit="run", dynamic_ncols=True) as bar:
-            while (ended := sum(run.state not in ACTIVE for run in read_search(name))) < len(started):
+            while (ended := sum(run.status.state not in ACTIVE for run in read_search(name))) < len(started):
                 bar.update(ended - bar.n)
                 time.sleep(PACE)
             bar.update(ended - bar.n)

@@ -21,7 +21,8 @@ from engine.training.launch.sizing import Sizing
 from engine.training.recipe.recipe_file import read_recipe
 from engine.training.run import trash
 from engine.training.run.folder import RunFolder
-from engine.training.run.runs import Run, runs
+from engine.training.run.origin import Origin
+from engine.training.run.runs import Measures, Run, RunStatus, runs
 from pages.controls.train import search
 from pages.controls.train.recipe_plan import sizing_cache
 from pages.controls.train.run_table import COLUMNS, ORDERS, as_frame, matches, sort_runs
@@ -29,10 +30,11 @@ from tests.engine.training.at_once import AtOnce
 from tests.pages.mounted import at_page
 
 PRESET = Path(__file__).parents[2] / "assets" / "lab" / "copy.toml"
+LOST = RunStatus("failed", 3, "not a number")
 RUNS = [
-    Run("b10", Path("b10"), "finished", 6, 6, "copy", loss=0.5, accuracy=0.9999, created=2.0),
-    Run("b9", Path("b9"), "failed", 3, 6, "copy", "letters", loss=2.0, created=3.0, cause="not a number"),
-    Run("odd", Path("odd"), "damaged", fault="status.json does not read.", created=1.0),
+    Run("b10", Path("b10"), RunStatus("finished", 6), 6, "copy", measures=Measures(0.5, 0.9999), origin=Origin(2.0)),
+    Run("b9", Path("b9"), LOST, 6, "copy", "letters", Measures(2.0), origin=Origin(3.0)),
+    Run("odd", Path("odd"), RunStatus("damaged"), fault="status.json does not read.", origin=Origin(1.0)),
 ]
 
 
@@ -169,10 +171,10 @@ def test_a_search_is_started_and_its_table_and_chart_are_the_runs(place: Path, m
     assert not app.exception and not app.warning, app.warning
 
     rows = read_search("copy search", place)
-    assert [run.changes["model.norm.place"] for run in rows] in (["before", "after"], ["after", "before"])
+    assert [run.origin.values["model.norm.place"] for run in rows] in (["before", "after"], ["after", "before"])
     (table,) = (one.value for one in app.dataframe if "model.norm.place" in one.value)
     assert list(table["run"]) == [run.name for run in rows]
-    assert list(table["held out"]) == [run.held_out_loss for run in rows]
+    assert list(table["held out"]) == [run.measures.held_out_loss for run in rows]
     assert "optimiser.lr" not in table  # all have the one value
     (chart,) = app.get("vega_lite_chart")
     drawn = json.loads(chart.proto.spec)
@@ -183,4 +185,4 @@ def test_a_search_is_started_and_its_table_and_chart_are_the_runs(place: Path, m
     app.selectbox(key="task").select("sort").run()  # another task begins with a name and values of its own
     assert app.text_input(key="search sort name").value == "sort search"
     file = search.list_results(rows, ["model.norm.place"])
-    assert list(file["held-out loss"]) == [run.held_out_loss for run in rows] and file["ended"].all()
+    assert list(file["held-out loss"]) == [run.measures.held_out_loss for run in rows] and file["ended"].all()

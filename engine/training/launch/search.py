@@ -29,7 +29,6 @@ from engine.training.recipe.recipe_file import as_tables, build_recipe, place_fi
 from engine.training.run.names import LONGEST, check_name, cut_name
 from engine.training.run.origin import Origin
 from engine.training.run.runs import Run, align_cells, runs
-from engine.training.run.status import ACTIVE
 
 Changes = Mapping[str, Any]  # values by the recipe's dotted keys
 SEED = "seed"
@@ -150,8 +149,8 @@ def start_search(
         raise ValueError("a search needs an option with its values, such as optimiser.lr=1e-3,3e-3; give at least one.")
     grid = [(changes, change_recipe(recipe, changes, beside)) for changes in list_changes(axes)]
     check_different(grid)
-    known = [run for run in runs(folder) if run.search == name]
-    found = [next((run for run in known if run.changes == as_written(changes)), None) for changes, _ in grid]
+    known = [run for run in runs(folder) if run.origin.search == name]
+    found = [next((run for run in known if run.origin.values == as_written(changes)), None) for changes, _ in grid]
     for run, (_, changed) in zip(found, grid, strict=True):
         if run is not None and read_recipe(run.path / "recipe.toml") != changed:
             raise ValueError(f"the search {name!r} must be of this recipe, and {run.name!r} is not; name it anew.")
@@ -183,7 +182,7 @@ def as_written(changes: Changes) -> Any:
 
 def is_left(run: Run) -> bool:
     """Tells whether a run is still to be trained and nobody is at it: its process has ended, or never began."""
-    return run.state == "new" or (run.can_resume and run.state not in ACTIVE)
+    return run.status.state == "new" or run.status.can_resume
 
 
 def check_different(grid: Sequence[tuple[Changes, Recipe]]) -> None:
@@ -233,23 +232,25 @@ def describe_parts(changes: Changes) -> list[str]:
 
 def list_searches(found: Sequence[Run]) -> list[str]:
     """Names of the searches among runs, in their order."""
-    return list(dict.fromkeys(run.search for run in found if run.search))
+    return list(dict.fromkeys(run.origin.search for run in found if run.origin.search))
 
 
 def rank_runs(found: Sequence[Run], search: str) -> list[Run]:
     """The runs of a search, the lowest held-out loss first, those without one last."""
 
     def place(run: Run) -> tuple[float, float, str]:
-        held_out, loss = (math.inf if value is None else value for value in (run.held_out_loss, run.loss))
+        losses = run.measures.held_out_loss, run.measures.loss
+        held_out, loss = (math.inf if value is None else value for value in losses)
         return held_out, loss, run.name
 
-    return sorted((run for run in found if run.search == search), key=place)
+    return sorted((run for run in found if run.origin.search == search), key=place)
 
 
 def keys_of(rows: Sequence[Run]) -> list[str]:
     """Options that have several values in the runs of a search, by which these are told apart."""
-    keys = dict.fromkeys(key for run in rows for key in run.changes)
-    return [key for key in keys if any(run.changes.get(key) != rows[0].changes.get(key) for run in rows)] or list(keys)
+    changes = [run.origin.values for run in rows]
+    keys = dict.fromkeys(key for values in changes for key in values)
+    return [key for key in keys if any(values.get(key) != changes[0].get(key) for values in changes)] or list(keys)
 
 
 def describe_value(value: Any) -> str:
@@ -266,11 +267,13 @@ def format_search(rows: Sequence[Run]) -> list[str]:
     titles = (*keys, "state", "step", "loss", "held-out", "accuracy", "seconds")
     cells = [titles]
     for run in rows:
-        losses = ("" if value is None else f"{value:.4f}" for value in (run.loss, run.held_out_loss))
-        accuracy = run.accuracy if run.held_out_accuracy is None else run.held_out_accuracy
-        said = (describe_value(run.changes.get(key, "")) for key in keys)
-        share = "" if accuracy is None else f"{accuracy:.1%}"
-        cells.append((*said, run.state, f"{run.step:,}/{run.steps:,}", *losses, share, f"{run.seconds:,.0f}"))
+        status, measures, changes = run.status, run.measures, run.origin.values
+        losses = ("" if value is None else f"{value:.4f}" for value in (measures.loss, measures.held_out_loss))
+        said = (describe_value(changes.get(key, "")) for key in keys)
+        share = "" if measures.best_accuracy is None else f"{measures.best_accuracy:.1%}"
+        cells.append(
+            (*said, status.state, f"{status.step:,}/{run.steps:,}", *losses, share, f"{measures.seconds:,.0f}")
+        )
     return align_cells(cells, range(len(keys) + 1, len(titles)))
 
 

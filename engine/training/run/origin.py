@@ -53,6 +53,7 @@ def read_origin(run: RunFolder) -> Origin:
         data = read_json(run.origin)
         if data is not None:
             origin: Origin = build(Origin, data)
+            list(origin.values)  # each of which must read
             return origin
     except ValueError as error:
         told = str(error).rstrip(".")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ from engine.training.launch.queue import Queue
 from engine.training.recipe.recipe import Recipe
 from engine.training.recipe.recipe_file import read_recipe
 from engine.training.run.folder import RunFolder, list_runs, read_line, runs_folder, size
-from engine.training.run.origin import read_origin
+from engine.training.run.origin import Origin, read_origin
 from engine.training.run.snapshots import count_parameters
-from engine.training.run.status import ACTIVE, Status, read_status
+from engine.training.run.status import ACTIVE, RESUMABLE, Status, read_status
 
 TAIL = 2**16  # bytes of the end of metrics.jsonl that are read first
 MAX_TAIL = 2**22
@@ -24,38 +24,52 @@ UNREADABLE = (ValueError, OSError, RecursionError, LookupError, TypeError)
 
 
 @dataclass(frozen=True)
-class Run:
-    """`state` is that of the run's status, "new" where it was never started.
+class RunStatus:
+    """What the table shows of a run's status; its state is "new" where it was never started."""
 
-    `loss` and `accuracy` are those of the last logged step that has them, `seconds` were spent on updates, `size` is
-    in bytes, `created` in seconds since 1970. `position` is the place in the queue, 1 the next. `fork_of` is the run
-    and the step that it began from; of a run of a `search`, `changes` are what of the recipe is its own, by the dotted
-    keys. `where` is its status's. `fault` has a sentence for each file that is damaged.
-    """
-
-    name: str
-    path: Path
     state: str = "new"
     step: int = 0
-    steps: int = 0
-    task: str = ""
-    about: str = ""
+    cause: str = ""
+    error: str = ""
+    where: str = ""
+
+    @property
+    def can_resume(self) -> bool:
+        return self.state in RESUMABLE
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The newest of each that was logged; `seconds` were spent on updates."""
+
     loss: float | None = None
     accuracy: float | None = None
     held_out_loss: float | None = None
     held_out_accuracy: float | None = None
-    parameters: int | None = None
     seconds: float = 0.0
+
+    @property
+    def best_accuracy(self) -> float | None:
+        """The held-out accuracy, else that of the last batch."""
+        return self.accuracy if self.held_out_accuracy is None else self.held_out_accuracy
+
+
+@dataclass(frozen=True)
+class Run:
+    """`steps` are those it is to make, `size` is in bytes, `position` is the place in the queue, 1 the next. An
+    `origin` that does not read was created in 1970. `fault` has a sentence for each file that is damaged."""
+
+    name: str
+    path: Path
+    status: RunStatus = RunStatus()
+    steps: int = 0
+    task: str = ""
+    about: str = ""
+    measures: Measures = Measures()
+    parameters: int | None = None
     size: int = 0
-    created: float = 0.0
     position: int | None = None
-    fork_of: tuple[str, int] | None = None
-    search: str = ""
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    can_resume: bool = False
-    cause: str = ""
-    error: str = ""
-    where: str = ""
+    origin: Origin = Origin(created=0.0)
     fault: str = ""
 
 
@@ -64,10 +78,10 @@ def runs(folder: Path | str | None = None) -> list[Run]:
     place = runs_folder(folder)
     waiting = {name: index for index, name in enumerate(Queue(place).names(), 1)}
     rows = [row(path) for path in list_runs(place)]
-    placed = (replace(one, position=waiting.get(one.name)) if one.state == "queued" else one for one in rows)
+    placed = (replace(one, position=waiting.get(one.name)) if one.status.state == "queued" else one for one in rows)
     for gone in {path for path in _rows if path.parent == place} - {one.path for one in rows}:
         _rows.pop(gone, None)
-    return sorted(placed, key=lambda one: (-one.created, one.name))
+    return sorted(placed, key=lambda one: (-one.origin.created, one.name))
 
 
 def row(path: Path) -> Run:
@@ -77,7 +91,7 @@ def row(path: Path) -> Run:
     if found is None or known != stamp:
         found = read_run(RunFolder(path))
         _rows[path] = stamp, found
-    if found.state not in ACTIVE:
+    if found.status.state not in ACTIVE:
         return found
     try:
         return replace(found, **_of_status(RunFolder(path)))  # its process may have ended without a word
@@ -95,9 +109,10 @@ def read_run(run: RunFolder) -> Run:
         except UNREADABLE as error:
             told = " ".join(str(error).split()).replace(f"{run.path}/", "") or type(error).__name__
             faults.append(told[:300] if name in told else f"{name} does not read: {told[:300]}")
-    if found.get("cause") == "damaged":
-        faults.append(found["error"])
-    return Run(**found, fault=" ".join(faults))
+    row = Run(**found)
+    if row.status.cause == "damaged":
+        faults.append(row.status.error)
+    return replace(row, fault=" ".join(faults))
 
 
 def _of_recipe(run: RunFolder) -> dict[str, Any]:
@@ -114,13 +129,13 @@ def _of_status(run: RunFolder) -> dict[str, Any]:
     status: Status | None = read_status(run.status)
     if status is None:
         return {}
-    names = ("state", "step", "cause", "error", "can_resume", "where")
-    found = {name: getattr(status, name) for name in names} | {"error": status.error or status.notice}
+    error = status.error or status.notice
+    found = {"status": RunStatus(status.state, status.step, status.cause, error, status.where)}
     return found | ({"steps": status.steps} if status.steps else {})
 
 
 def _of_metrics(run: RunFolder) -> dict[str, Any]:
-    return last_values(run.metrics)
+    return {"measures": Measures(**last_values(run.metrics))}
 
 
 def _of_weights(run: RunFolder) -> dict[str, Any]:
@@ -128,9 +143,7 @@ def _of_weights(run: RunFolder) -> dict[str, Any]:
 
 
 def _of_origin(run: RunFolder) -> dict[str, Any]:
-    origin = read_origin(run)
-    parent = (origin.run, origin.step) if origin.run else None
-    return {"created": origin.created, "fork_of": parent, "search": origin.search, "changes": origin.values}
+    return {"origin": read_origin(run)}
 
 
 def _stamp(path: Path) -> tuple[Any, ...]:
@@ -207,11 +220,12 @@ def align_cells(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[s
 
 
 def cells(run: Run) -> tuple[str, ...]:
-    state = run.state if run.position is None else f"{run.state} ({run.position})"
-    loss, held_out = ("" if value is None else f"{value:.3f}" for value in (run.loss, run.held_out_loss))
+    status, measures = run.status, run.measures
+    state = status.state if run.position is None else f"{status.state} ({run.position})"
+    loss, held_out = ("" if value is None else f"{value:.3f}" for value in (measures.loss, measures.held_out_loss))
     parameters = "" if run.parameters is None else f"{run.parameters:,}"
-    said = run.fault or run.error
+    said = run.fault or status.error
     return (
-        run.name, state, f"{run.step:,}/{run.steps:,}", loss, held_out, parameters, run.task,
+        run.name, state, f"{status.step:,}/{run.steps:,}", loss, held_out, parameters, run.task,
         f"{run.size / 2**20:,.1f}", said,
     )  # fmt: skip

@@ -50,29 +50,25 @@ class Column:
 
 
 def state_of(run: Run) -> str:
-    if run.state == "queued" and run.position:
+    status = run.status
+    if status.state == "queued" and run.position:
         return f"waiting, {'next' if run.position == 1 else f'number {run.position}'}"
-    if run.state in ("failed", "killed") and run.cause:
-        return run.cause
-    return STATES.get(run.state, run.state)
-
-
-def accuracy_of(run: Run) -> float | None:
-    """Held-out accuracy, else that of the last batch."""
-    return run.accuracy if run.held_out_accuracy is None else run.held_out_accuracy
+    if status.state in ("failed", "killed") and status.cause:
+        return status.cause
+    return STATES.get(status.state, status.state)
 
 
 COLUMNS = {
-    "created": Column("made", lambda run: run.created or None, down=True),
+    "created": Column("made", lambda run: run.origin.created or None, down=True),
     "name": Column("run", lambda run: run.name.casefold()),
     "task": Column("task", lambda run: run.task),
     "state": Column("state", state_of),
-    "step": Column("step", lambda run: run.step, down=True),
-    "loss": Column("loss", lambda run: run.loss),
-    "held": Column("held-out loss", lambda run: run.held_out_loss),
-    "accuracy": Column("accuracy", accuracy_of, down=True),
+    "step": Column("step", lambda run: run.status.step, down=True),
+    "loss": Column("loss", lambda run: run.measures.loss),
+    "held": Column("held-out loss", lambda run: run.measures.held_out_loss),
+    "accuracy": Column("accuracy", lambda run: run.measures.best_accuracy, down=True),
     "parameters": Column("parameters", lambda run: run.parameters, down=True),
-    "seconds": Column("time", lambda run: run.seconds, down=True),
+    "seconds": Column("time", lambda run: run.measures.seconds, down=True),
     "size": Column("size on disk", lambda run: run.size, down=True),
 }
 
@@ -91,12 +87,12 @@ def runs_table(here: Here, session: Session) -> None:
 
     @st.fragment(key=FRAGMENT)
     def follow() -> None:
-        active = any(run.state in ACTIVE for run in runs())
+        active = any(run.status.state in ACTIVE for run in runs())
         st.fragment(draw, run_every=PACE if active else None)(active)
 
     def draw(active: bool) -> None:
         found = runs()
-        if ends(found) - before or active and not any(run.state in ACTIVE for run in found):
+        if ends(found) - before or active and not any(run.status.state in ACTIVE for run in found):
             st.rerun()  # the page measures what a run has come to, and nothing is to be followed any more
         table(here, session, found)
 
@@ -105,7 +101,8 @@ def runs_table(here: Here, session: Session) -> None:
 
 def ends(found: Sequence[Run]) -> set[tuple[object, ...]]:
     """Key that tells the end of one training from that of any other."""
-    return {(run.name, run.state, run.step, run.seconds) for run in found if run.state not in ACTIVE}
+    ended = (run for run in found if run.status.state not in ACTIVE)
+    return {(run.name, run.status.state, run.status.step, run.measures.seconds) for run in ended}
 
 
 def refresh() -> None:
@@ -151,7 +148,7 @@ def sort_runs(rows: Sequence[Run], order: str) -> list[Run]:
 
 def matches(run: Run, words: Sequence[str]) -> bool:
     """Tells whether all words stand somewhere in what is known of a run."""
-    text = " ".join([run.name, run.task, state_of(run), run.about, run.cause, run.fault]).casefold()
+    text = " ".join([run.name, run.task, state_of(run), run.about, run.status.cause, run.fault]).casefold()
     return all(word in text for word in words)
 
 
@@ -163,8 +160,8 @@ def as_frame(rows: Sequence[Run], shown: str) -> pd.DataFrame:
         return math.nan if value is None else math.floor(1000 * value) / 10
 
     def notes(run: Run) -> str:
-        origin = f"forked from {run.fork_of[0]}, step {run.fork_of[1]:,}" if run.fork_of else ""
-        return " ".join(filter(None, (run.fault, "" if run.fault else run.error, run.where, origin, run.about)))
+        origin = f"forked from {run.origin.run}, step {run.origin.step:,}" if run.origin.run else ""
+        return " ".join(filter(None, (run.fault or run.status.error, run.status.where, origin, run.about)))
 
     return pd.DataFrame(
         {
@@ -172,15 +169,15 @@ def as_frame(rows: Sequence[Run], shown: str) -> pd.DataFrame:
             "run": [run.name for run in rows],
             "task": [run.task for run in rows],
             "state": [state_of(run) for run in rows],
-            "progress": [run.step / run.steps if run.steps else math.nan for run in rows],
-            "step": [f"{run.step:,} / {run.steps:,}" if run.steps else f"{run.step:,}" for run in rows],
-            "loss": pd.array([run.loss for run in rows], "Float64"),
-            "held out": pd.array([run.held_out_loss for run in rows], "Float64"),
-            "accuracy": [share(accuracy_of(run)) for run in rows],
+            "progress": [run.status.step / run.steps if run.steps else math.nan for run in rows],
+            "step": [f"{run.status.step:,} / {run.steps:,}" if run.steps else f"{run.status.step:,}" for run in rows],
+            "loss": pd.array([run.measures.loss for run in rows], "Float64"),
+            "held out": pd.array([run.measures.held_out_loss for run in rows], "Float64"),
+            "accuracy": [share(run.measures.best_accuracy) for run in rows],
             "parameters": pd.array([run.parameters for run in rows], "Int64"),
-            "time": [run.seconds for run in rows],
+            "time": [run.measures.seconds for run in rows],
             "on disk": [run.size for run in rows],
-            "made": [datetime.fromtimestamp(run.created, UTC) if run.created else None for run in rows],
+            "made": [datetime.fromtimestamp(run.origin.created, UTC) if run.origin.created else None for run in rows],
             "notes": [notes(run) for run in rows],
         }
     )
@@ -256,7 +253,7 @@ def actions(here: Here, session: Session, found: Sequence[Run], picked: Sequence
         st.markdown(escape_markdown(names), width="content")
         if run.name != shown:
             st.button("Show", key="runs show", on_click=show, args=(here, run.name), help="show this run above")
-        if run.can_resume:
+        if run.status.can_resume:
             st.button(
                 "Resume", key="runs resume", on_click=resume, args=(here, session, run.name), type="primary",
                 disabled=bool(locked), help=escape_markdown(locked) or None,
@@ -278,7 +275,7 @@ def actions(here: Here, session: Session, found: Sequence[Run], picked: Sequence
             help=escape_markdown(locked) or None,
         )
     for one in picked:
-        if problem := one.fault or one.error:
+        if problem := one.fault or one.status.error:
             st.warning(f"{escape_markdown(one.name)}: {escape_markdown(problem)}")
 
 

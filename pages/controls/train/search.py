@@ -114,7 +114,7 @@ def format_time(seconds: float) -> str:
 def start_grid(here: Here, session: Session, recipe: Recipe, axes: Sequence[Axis], name: str) -> None:
     place = runs_place()
     try:
-        if any(session.locked(run.path) for run in runs(place) if run.search == name.strip()):
+        if any(session.locked(run.path) for run in runs(place) if run.origin.search == name.strip()):
             raise ValueError(OTHERS)
         for folder in start_search(session.launcher, recipe, axes, name, place):
             session.begin(folder)
@@ -134,11 +134,11 @@ def follow(here: Here, session: Session) -> None:
     if not names:
         return
     search = here.menu("search", ["", *names], width=300)
-    active = any(run.state in ACTIVE for run in rank_runs(found, search))
+    active = any(run.status.state in ACTIVE for run in rank_runs(found, search))
 
     def draw() -> None:
         rows = rank_runs(runs() if is_fragment() else found, search)
-        if active and not any(run.state in ACTIVE for run in rows):
+        if active and not any(run.status.state in ACTIVE for run in rows):
             st.rerun()
         if rows:
             draw_results(here, session, rows)
@@ -155,7 +155,7 @@ def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
         "measure",
         there,
         default=there[0],
-        key=f"search measure {best.search}",
+        key=f"search measure {best.origin.search}",
         required=True,
         label_visibility="collapsed",
     )
@@ -163,11 +163,11 @@ def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
         show_altair(partial(search_chart, table, keys, measure), key="search chart")
     else:
         st.caption("No run has measured it yet.")
-    ended = sum(run.state not in ACTIVE for run in rows)
+    ended = sum(run.status.state not in ACTIVE for run in rows)
     told = f"{ended} of {count_words(len(rows), 'run')} ended, drawn full; lines are their means"
-    if best.held_out_loss is not None:
-        values = ", ".join(f"{key} {describe_value(best.changes.get(key))}" for key in keys)
-        told += f". The lowest held-out loss so far is {best.held_out_loss:.4g} nats, with {values}"
+    if best.measures.held_out_loss is not None:
+        values = ", ".join(f"{key} {describe_value(best.origin.values.get(key))}" for key in keys)
+        told += f". The lowest held-out loss so far is {best.measures.held_out_loss:.4g} nats, with {values}"
     st.caption(escape_markdown(f"{told}."))
     frame = as_frame(rows, here["run"])
     for at, key in enumerate(keys):
@@ -188,7 +188,7 @@ def draw_results(here: Here, session: Session, rows: Sequence[Run]) -> None:
         st.download_button(
             "Table (CSV)",
             lambda: csv_of({str(name): as_cells(column) for name, column in table.items()}),
-            f"{rows[0].search}.csv",
+            f"{rows[0].origin.search}.csv",
             "text/csv",
             on_click="ignore",
             key="search csv",
@@ -199,10 +199,10 @@ def list_results(rows: Sequence[Run], keys: Sequence[str]) -> pd.DataFrame:
     """A row for each run: its name, its own values, its state and step, and what it came to; NaN where it has no such
     number."""
     found = [
-        {"run": run.name, **{key: as_cell(run.changes.get(key)) for key in keys}, "state": run.state, "step": run.step}
-        | {"ended": run.state not in ACTIVE}
-        | {title: getattr(run, name) for title, name in MEASURES.items()}
-        | {"parameters": run.parameters, "seconds": run.seconds}
+        {"run": run.name, **{key: as_cell(run.origin.values.get(key)) for key in keys}}
+        | {"state": run.status.state, "step": run.status.step, "ended": run.status.state not in ACTIVE}
+        | {title: getattr(run.measures, name) for title, name in MEASURES.items()}
+        | {"parameters": run.parameters, "seconds": run.measures.seconds}
         for run in rows
     ]
     numbers = dict.fromkeys(MEASURES, "float64")

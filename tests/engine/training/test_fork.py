@@ -165,7 +165,7 @@ def test_a_fork_outlives_its_parent_and_takes_no_second_room_for_its_past(left: 
     assert {step: made.snapshot(step).read_bytes() for step in made.snapshot_steps()} == before
     train_all(made.path)
     (found,) = runs(place)
-    assert found.fork_of == ("parent", 7) and not found.fault
+    assert (found.origin.run, found.origin.step) == ("parent", 7) and not found.fault
 
 
 def test_a_fork_never_changes_its_parent(left: RunFolder, place: Path) -> None:

@@ -135,7 +135,7 @@ def test_the_folder_is_whole_and_says_queued_before_start_returns(
     assert (status.state, status.step, status.steps) == ("queued", 0, 12)
     assert "turn.py" in command_of(status.pid)
     reaches(one, "preparing")
-    assert {run.name: (run.state, run.position) for run in runs(begun.runs)} == {
+    assert {run.name: (run.status.state, run.position) for run in runs(begun.runs)} == {
         "a run": ("preparing", None),
         "a run 2": ("queued", 1),
         "A Run 3": ("queued", 2),

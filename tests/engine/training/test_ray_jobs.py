@@ -157,7 +157,7 @@ def test_a_run_outlives_its_node_and_the_head_of_the_cluster(
         until(there, 120)
 
     reach("queued", "waits for a node with 1 CPU")
-    assert runs(launcher.runs)[0].where == now().where
+    assert runs(launcher.runs)[0].status.where == now().where
     other = launcher.start(recipe, "second")
     with pytest.raises(ValueError, match="at most 2 trainings may wait"):
         launcher.start(recipe, "third")

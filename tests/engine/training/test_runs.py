@@ -55,14 +55,15 @@ def only(place: Path) -> Run:
 def test_a_row_has_what_the_files_say(place: Path) -> None:
     run, found = RunFolder(place / "mine"), only(place)
     last = run.read_metrics()[-1]
-    assert (found.name, found.state, found.step, found.steps, found.task) == ("mine", "finished", 12, 12, "text")
-    assert (found.loss, found.accuracy) == (last["loss"], last["accuracy"])
-    assert (found.held_out_loss, found.held_out_accuracy) == (last["held_out_loss"], last["held_out_accuracy"])
-    assert found.seconds == last["seconds"]
+    status, measures = found.status, found.measures
+    assert (found.name, status.state, status.step, found.steps, found.task) == ("mine", "finished", 12, 12, "text")
+    assert (measures.loss, measures.accuracy) == (last["loss"], last["accuracy"])
+    assert (measures.held_out_loss, measures.held_out_accuracy) == (last["held_out_loss"], last["held_out_accuracy"])
+    assert measures.seconds == last["seconds"]
     assert found.parameters == json.loads((run.checkpoint / "card.json").read_text())["parameters"]
     assert found.size == sum(file.stat().st_size for file in run.path.rglob("*") if file.is_file())
-    assert 0 < found.created <= time.time()
-    assert not found.can_resume and not found.fault and found.fork_of is None and found.position is None
+    assert 0 < found.origin.created <= time.time()
+    assert not found.status.can_resume and not found.fault and not found.origin.run and found.position is None
 
 
 def test_no_runs_are_an_empty_table(tmp_path: Path) -> None:
@@ -84,6 +85,7 @@ def test_no_runs_are_an_empty_table(tmp_path: Path) -> None:
         ("metrics.jsonl", b"\x00\xff\n" * 9, "metrics.jsonl must have one logged step a line"),
         ("snapshots/step-0000012.safetensors", b"x" * 40, "the weights do"),
         ("origin.json", b"[]", "origin.json"),
+        ("origin.json", b'{"changes": ["optimiser.lr=fast"]}', "origin.json is damaged"),
     ],
 )
 def test_a_damaged_file_is_a_row_that_names_it_and_all_else_is_still_told(
@@ -94,13 +96,13 @@ def test_a_damaged_file_is_a_row_that_names_it_and_all_else_is_still_told(
     if content is not None:
         path.write_bytes(content)
     found = only(place)
-    said = found.fault or found.error
+    said = found.fault or found.status.error
     assert fault in said
     assert found.name == "mine" and found.size > 0
     if file != "status.json":
-        assert found.state == "finished"
+        assert found.status.state == "finished"
     else:
-        assert found.state == "killed" and found.can_resume and found.loss is not None
+        assert found.status.state == "killed" and found.status.can_resume and found.measures.loss is not None
     assert str(place) not in said
     assert format_table([found])[1].endswith(said)
 
@@ -131,7 +133,7 @@ def test_a_last_loss_is_found_behind_thousands_of_lines_that_have_none(place: Pa
     later = json.dumps(line | {"loss": 0.25, "held_out_loss": None, "held_out_accuracy": None, "seconds": 99.0})
     with path.open("a") as file:
         file.write(f"{later}\n" * 4000)
-    found = only(place)
+    found = only(place).measures
     assert (found.loss, found.held_out_loss, found.seconds) == (0.25, line["held_out_loss"], 99.0)
 
 
@@ -153,7 +155,7 @@ def test_what_has_changed_is_read_again_and_only_that(place: Path, monkeypatch: 
     monkeypatch.setattr(table_of_runs, "read_run", lambda run: (read.append(run.path.name), reading(run))[1])
     assert runs(place) and read == []
     write_status(place / "mine" / "status.json", Status("failed", 3, 12, error="why", cause="disk full"))
-    found = {run.name: run for run in runs(place)}
+    found = {run.name: run.status for run in runs(place)}
     assert read == ["mine"]
     assert (found["mine"].state, found["mine"].cause, found["mine"].can_resume) == ("failed", "disk full", True)
     assert found["other"].state == "finished"
@@ -161,9 +163,9 @@ def test_what_has_changed_is_read_again_and_only_that(place: Path, monkeypatch: 
 
 def test_a_process_that_ends_is_noticed_though_no_file_changes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_status(place / "mine" / "status.json", Status("running", 3, 12))
-    assert only(place).state == "running"
+    assert only(place).status.state == "running"
     monkeypatch.setattr("engine.training.launch.process.start_time", lambda pid: "2@00000000")
-    assert only(place).state == "killed" and only(place).can_resume
+    assert only(place).status.state == "killed" and only(place).status.can_resume
 
 
 def test_a_deleted_run_can_be_had_back_as_it_was(place: Path) -> None:
@@ -287,7 +289,7 @@ def test_a_reset_run_begins_at_step_0_and_comes_to_the_same_numbers(place: Path,
     before, learned = run.read_metrics(), read_recipe(run.recipe)
     token = reset("mine", place)
     assert read_recipe(run.recipe) == learned
-    assert run.read_metrics() == [] and run.snapshot_steps() == [] and only(place).state == "new"
+    assert run.read_metrics() == [] and run.snapshot_steps() == [] and only(place).status.state == "new"
     for _ in train(read_recipe(run.recipe), run.path):
         pass
     clock = ("seconds", "tokens_per_second")

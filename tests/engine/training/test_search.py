@@ -45,19 +45,19 @@ def test_a_search_is_trained_and_told_and_goes_on(recipe: Recipe, tmp_path: Path
     assert RunFolder(started[0]).metrics.read_text() == finished
 
     rows = read_search("rates", place)
-    assert sorted(tuple(run.changes.values()) for run in rows) == [(0.01, 0), (0.01, 1), (0.1, 0), (0.1, 1)]
-    losses = [run.held_out_loss for run in rows]
-    assert losses == sorted(losses) and len(set(losses)) == 4 and {run.state for run in rows} == {"finished"}
+    assert sorted(tuple(run.origin.values.values()) for run in rows) == [(0.01, 0), (0.01, 1), (0.1, 0), (0.1, 1)]
+    losses = [run.measures.held_out_loss for run in rows]
+    assert losses == sorted(losses) and len(set(losses)) == 4 and {run.status.state for run in rows} == {"finished"}
     assert {read_recipe(path / "recipe.toml").data_seed for path in started} == {recipe.seed}  # of one held-out part
     for run in rows:  # each is what its changes say, and nothing else
-        alone = train(change_recipe(recipe, run.changes), tmp_path / f"alone {run.name}")
-        assert [step.loss for step in alone][-1] == run.loss
+        alone = train(change_recipe(recipe, run.origin.values), tmp_path / f"alone {run.name}")
+        assert [step.loss for step in alone][-1] == run.measures.loss
     titles, first, *_ = format_search(rows)
     assert titles.split() == ["optimiser.lr", "seed", "state", "step", "loss", "held-out", "accuracy", "seconds"]
-    assert f"{rows[0].held_out_loss:.4f}" in first.split()
+    assert f"{rows[0].measures.held_out_loss:.4f}" in first.split()
 
     reset(rows[0].name, place)  # begun again it is of the search still
-    assert read_origin(RunFolder(rows[0].path)).values == rows[0].changes
+    assert read_origin(RunFolder(rows[0].path)).values == rows[0].origin.values
     assert {run.name for run in read_search("rates", place)} == {run.name for run in rows}
 
 

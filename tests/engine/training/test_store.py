@@ -43,7 +43,7 @@ def check_two_machines(url: str, place: Path, recipe: Recipe) -> None:
     there.sync_all()
     assert contents(there.folder / "one") == contents(run) and len(contents(run)) > 8
     (row,) = runs(there.folder)
-    assert (row.state, row.step, row.fault) == ("finished", recipe.schedule.steps, "")
+    assert (row.status.state, row.status.step, row.fault) == ("finished", recipe.schedule.steps, "")
 
     set_rate(there.folder / "one", 0.5)  # what a person orders elsewhere comes to the run
     there.sync_all()

@@ -13,7 +13,7 @@ from server.classes.steps import Step
 def grade(step: Step, given: Given | None, said: Any) -> Grade:
     """The run that the page Train shows, and its held-out loss."""
     name = TRAIN.now("run")
-    loss = next((one.held_out_loss for one in runs() if one.name == name), None)
+    loss = next((one.measures.held_out_loss for one in runs() if one.name == name), None)
     if loss is None:
         raise ValueError("no run is shown; open one on the page Train, once it has a held-out loss.")
     return Grade(name, f"held-out loss {loss:.3f}", score=-loss)
