@@ -19,7 +19,8 @@ from engine.data.stories import story
 from engine.training.base.base import open_base
 from engine.training.policy.pairs import PreferencePair, format_jsonl
 from engine.training.recipe.data_recipe import Data
-from engine.training.recipe.recipe import Batch, Machine, Objective, Preference, Recipe, Schedule
+from engine.training.recipe.preference import Preference
+from engine.training.recipe.recipe import Batch, Machine, Objective, Recipe, Schedule
 from engine.training.sources.preferences import PreferredAnswers
 
 SIZE, PAIRS, BETA, RATE = 8, 64, 0.1, 1e-4

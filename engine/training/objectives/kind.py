@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,9 +44,9 @@ class ObjectiveKind:
     pair stand in one row, with the data's separator between them.
 
     `whole`: its forward pass is neither compiled nor held in parts. `attach` puts beside a model what learns with it.
-    `settings` are the options of [preference] that it has, and `beta` says what that one does; of an objective that
-    draws answers, `least_answers` is the fewest to a prompt. `check` raises ValueError for another fault of a recipe,
-    and `check_start` for what its base lacks, or for none.
+    `settings` are the groups of options of [preference] that it has, and `beta` says what that one does; of an
+    objective that draws answers, `least_answers` is the fewest to a prompt. `check` raises ValueError for another fault
+    of a recipe, and `check_start` for what its base lacks, or for none.
 
     For a person's own data: the task whose recipe it begins with, `like`, and what is said `about` it.
     """
@@ -67,7 +67,7 @@ class ObjectiveKind:
     joins: bool = False
     whole: bool = False
     attach: Callable[[Transformer], object] | None = None
-    settings: tuple[str, ...] = ()
+    settings: tuple[type, ...] = ()
     beta: str = "The price of leaving the base: the larger, the closer the policy stays."
     least_answers: int = 0
     check: Callable[[Recipe], None] | None = None
@@ -83,6 +83,11 @@ class ObjectiveKind:
             for name, one in data_kinds().items()
             if issubclass(one, tuple(self.learns))
         }
+
+    @property
+    def option_names(self) -> set[str]:
+        """Names of its options of [preference]."""
+        return {option.name for group in self.settings for option in fields(group)}
 
     @property
     def from_preferences(self) -> bool:

@@ -33,9 +33,6 @@ from engine.training.sources.preferences import AnsweredPairs, PreferredAnswers
 
 KEPT = ("ids", "padding", "answer")  # of the inputs of a batch
 SILENT = 3  # steps
-# Options of [preference]: of every policy, and of those that learn from answers of their own.
-OF_POLICY = ("beta", "watch", "answer_tokens", "temperature")
-DRAWN = ("reward", "answers", "updates", "clip", "most_kl")
 
 
 def next_of(values: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ from engine.data.own import LEARNS, Columns
 from engine.model.config import ModelConfig
 from engine.model.option import Option, Said
 from engine.training.objectives import find_objective, objectives
-from engine.training.policy.rules import happy_words
 from engine.training.recipe.data_recipe import Data
+from engine.training.recipe.preference import Preference
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -342,66 +342,6 @@ class Lora:
             raise ValueError('lora.targets must name at least one linear map, got none; write ["attn.q", "attn.v"].')
         if not 0 <= self.dropout < 1:
             raise ValueError(f"lora.dropout must be a share in [0, 1), got {self.dropout}.")
-
-
-@dataclass(frozen=True)
-class Preference:
-    """Settings of an objective of `engine.training.policy`: each has some of these, its `settings`.
-
-    `beta` is the price of leaving the reference, a number that `control.set_weight` changes while a training runs. Of
-    those that draw answers `reward` is a rule (engine/training/policy/rules/) or a reward model, and `watch` another
-    one, which is only looked at. `answers` are drawn to each prompt, of at most `answer_tokens`, and learned from
-    `updates` times; a ratio counts within `clip` of 1. Beyond `most_kl` nats from the reference a training stops.
-
-    PPO: `gamma` and `lam` are those of generalised advantage estimation, `value_weight` and `value_clip` the value
-    head's; with `target_kl` above 0 beta goes after it, over `horizon` answers (Ziegler et al. 2019, section 2.2).
-    GRPO: `by_deviation` divides by the deviation of a group's rewards, `weighted_kl` is of `score_grpo`. KTO: good and
-    bad answers count `desirable_weight` and `undesirable_weight` times.
-    """
-
-    beta: float = field(default=0.1, metadata=Option(help="The price of leaving the base."))
-    reward: str = field(
-        default=happy_words.RULE.name, metadata=Option(help="What an answer is paid by: a rule, or a reward model.")
-    )
-    watch: str = field(default="", metadata=Option(help="Another rule or reward model, which is only looked at."))
-    answers: int = field(default=4, metadata=Option(help="Answers that are drawn to each prompt."))
-    answer_tokens: int = field(default=32, metadata=Option(help="Tokens of an answer at most."))
-    temperature: float = field(default=1.0, metadata=Option(help="Of the answers that the policy draws."))
-    updates: int = field(default=1, metadata=Option(help="How many times the answers of a step are learned from."))
-    clip: float = field(
-        default=0.2, metadata=Option(help="How far the probability of a token may move within a step and still count.")
-    )
-    most_kl: float = field(default=100.0, metadata=Option(help="Nats from the base beyond which a training stops."))
-    gamma: float = field(default=1.0, metadata=Option(help="What a reward counts one token earlier."))
-    lam: float = field(
-        default=0.95, metadata=Option(help="Advantages by the values alone (0) to the rewards alone (1).")
-    )
-    value_weight: float = field(default=0.1, metadata=Option(help="What the loss of the values counts."))
-    value_clip: float = field(
-        default=0.2, metadata=Option(help="How far a value may move within a step and still count.")
-    )
-    target_kl: float = field(default=0.0, metadata=Option(help="The KL that β goes after; 0 leaves β as it is."))
-    horizon: int = field(default=10_000, metadata=Option(help="Answers over which β goes after its target."))
-    by_deviation: bool = field(
-        default=True, metadata=Option(help="The rewards of a group are divided by their deviation.")
-    )
-    weighted_kl: bool = field(
-        default=True, metadata=Option(help="The gradient of the KL is that of KL(policy || base).")
-    )
-    desirable_weight: float = field(default=1.0, metadata=Option(help="What a good answer counts."))
-    undesirable_weight: float = field(default=1.0, metadata=Option(help="What a bad answer counts."))
-
-    def __post_init__(self) -> None:
-        for name in ("beta", "value_weight", "value_clip", "target_kl", "desirable_weight", "undesirable_weight"):
-            at_least(f"preference.{name}", getattr(self, name), 0)
-        for name in ("answers", "answer_tokens", "updates", "horizon"):
-            at_least(f"preference.{name}", getattr(self, name), 1)
-        for name in ("temperature", "clip", "most_kl"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"preference.{name} must be above 0, got {getattr(self, name)}.")
-        for name in ("gamma", "lam"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"preference.{name} must lie in [0, 1], got {getattr(self, name)}.")
 
 
 @dataclass(frozen=True)

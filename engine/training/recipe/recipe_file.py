@@ -19,6 +19,7 @@ from engine.model.from_dict import build
 from engine.training.base.base import resolve_base
 from engine.training.base.new_head import fill_model
 from engine.training.recipe.data_recipe import read_data
+from engine.training.recipe.preference import Preference
 from engine.training.recipe.recipe import (
     Batch,
     Log,
@@ -26,7 +27,6 @@ from engine.training.recipe.recipe import (
     Machine,
     Objective,
     Optimiser,
-    Preference,
     Recipe,
     Schedule,
     Train,

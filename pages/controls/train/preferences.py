@@ -19,7 +19,7 @@ from engine.training.objectives import find_objective, objectives
 from engine.training.policy.judge import open_reward_model
 from engine.training.policy.pairs import format_jsonl
 from engine.training.policy.rule import rules
-from engine.training.recipe.recipe import Preference
+from engine.training.recipe.preference import Preference
 from engine.training.run.folder import RunFolder
 from engine.training.run.runs import runs
 from pages.controls.bar import bar

@@ -47,7 +47,7 @@ class Form:
             said["data"]["tokenizer"] = self.tokenizer()
         with model:
             said["model"] = self.table(recipe.model, "model")
-        preference = ("preference",) if "temperature" in find_objective(recipe.objective.kind).settings else ()
+        preference = ("preference",) if "temperature" in find_objective(recipe.objective.kind).option_names else ()
         for tab, names in ((learning, (*LEARNING, *preference)), (keeping, KEEPING)):
             with tab:
                 for name in names:

@@ -63,6 +63,6 @@ def is_offered(path: str, option: Field[Any], said: Said, recipe: Recipe) -> boo
     if path in ELSEWHERE or brought or option.metadata.get("decided"):
         return False
     if section == "preference":
-        return name in find_objective(recipe.objective.kind).settings
+        return name in find_objective(recipe.objective.kind).option_names
     when = option.metadata.get("when")
     return when is None or bool(when(said, recipe))

@@ -9,7 +9,8 @@ from engine.scoring.examples import Examples
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
 from engine.training.objectives.kinds.reward import score_rewards
-from engine.training.policy.learner import OF_POLICY, PairLearner, texts_of
+from engine.training.policy.learner import PairLearner, texts_of
+from engine.training.recipe.preference import PolicySettings
 from engine.training.sources.preferences import PreferredAnswers
 
 
@@ -40,5 +41,5 @@ class DpoLearner(PairLearner):
 OBJECTIVE = ObjectiveKind(
     "dpo", 12, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="nats a pair", learner=DpoLearner, needs=CAUSAL, whole=True,
-    settings=OF_POLICY,
+    settings=(PolicySettings,),
 )  # fmt: skip

@@ -12,8 +12,9 @@ from engine.training.measures.preferences import measure_preferences, sample_ans
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
 from engine.training.objectives.kinds.ppo import clip_surrogate
 from engine.training.policy.kl import entropy_of, k3, log_probs_of, masked_mean
-from engine.training.policy.learner import DRAWN, OF_POLICY, PolicyLearner, check_answers, next_of
+from engine.training.policy.learner import PolicyLearner, check_answers, next_of
 from engine.training.policy.rollouts import SampledAnswers
+from engine.training.recipe.preference import DrawnSettings, GrpoSettings, PolicySettings
 from engine.training.sources.preferences import PreferredAnswers
 
 
@@ -89,5 +90,5 @@ OBJECTIVE = ObjectiveKind(
     "grpo", 14, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="the clipped objective, of which less is better",
     learner=GrpoLearner, needs=CAUSAL, whole=True, least_answers=2, check=check_answers,
-    settings=(*OF_POLICY, *DRAWN, "by_deviation", "weighted_kl"),
+    settings=(PolicySettings, DrawnSettings, GrpoSettings),
 )  # fmt: skip

@@ -10,7 +10,8 @@ from engine.scoring.examples import Counts, Examples
 from engine.training.examples.padding import pad_rows, real
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
-from engine.training.policy.learner import OF_POLICY, PairLearner, texts_of
+from engine.training.policy.learner import PairLearner, texts_of
+from engine.training.recipe.preference import KtoSettings, PolicySettings
 from engine.training.recipe.recipe import Recipe
 from engine.training.sources.preferences import PreferredAnswers
 
@@ -91,5 +92,5 @@ OBJECTIVE = ObjectiveKind(
     "kto", 15, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="1 - the value of an answer, in the mean",
     learner=KtoLearner, needs=CAUSAL, whole=True, check=check_batch,
-    settings=(*OF_POLICY, "desirable_weight", "undesirable_weight"),
+    settings=(PolicySettings, KtoSettings),
 )  # fmt: skip

@@ -14,7 +14,8 @@ from engine.scoring.examples import Examples
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
 from engine.training.policy.kl import masked_mean
-from engine.training.policy.learner import OF_POLICY, PairLearner, next_of, texts_of
+from engine.training.policy.learner import PairLearner, next_of, texts_of
+from engine.training.recipe.preference import PolicySettings
 from engine.training.sources.preferences import PreferredAnswers
 
 
@@ -53,6 +54,6 @@ class OrpoLearner(PairLearner):
 OBJECTIVE = ObjectiveKind(
     "orpo", 16, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="nats a token of the chosen answers, and the odds ratio's",
-    learner=OrpoLearner, needs=CAUSAL, whole=True, settings=OF_POLICY,
+    learner=OrpoLearner, needs=CAUSAL, whole=True, settings=(PolicySettings,),
     beta="What the odds of the two answers count beside the chosen one’s own loss.",
 )  # fmt: skip

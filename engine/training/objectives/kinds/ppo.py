@@ -19,8 +19,9 @@ from engine.training.base.adapter import attach_value
 from engine.training.measures.preferences import measure_preferences, sample_answer
 from engine.training.objectives.kind import CAUSAL, ObjectiveKind
 from engine.training.policy.kl import entropy_of, k1, k3, log_probs_of, masked_mean
-from engine.training.policy.learner import DRAWN, OF_POLICY, PolicyLearner, check_answers, next_of
+from engine.training.policy.learner import PolicyLearner, check_answers, next_of
 from engine.training.policy.rollouts import SampledAnswers
+from engine.training.recipe.preference import DrawnSettings, PolicySettings, PpoSettings
 from engine.training.sources.preferences import PreferredAnswers
 
 # --- Answers that were drawn ---
@@ -202,5 +203,5 @@ OBJECTIVE = ObjectiveKind(
     "ppo", 13, {Preferences: PreferredAnswers},
     measure=measure_preferences, sample=sample_answer, unit="the clipped objective, of which less is better",
     learner=PpoLearner, needs=CAUSAL, whole=True, attach=attach_value, least_answers=1, check=check_answers,
-    settings=(*OF_POLICY, *DRAWN, "gamma", "lam", "value_weight", "value_clip", "target_kl", "horizon"),
+    settings=(PolicySettings, DrawnSettings, PpoSettings),
 )  # fmt: skip
