@@ -13,8 +13,8 @@ MIB = 2**20
 
 
 @dataclass
-class Budget:
-    """Memory and disk are in bytes, and an empty text names nothing; docs/operation.md says what each is of."""
+class TextBudget:
+    """Of one text, and of what is computed and kept of it."""
 
     max_tokens: int = 256
     long_tokens: int = 1024
@@ -23,6 +23,12 @@ class Budget:
     max_edits: int = 64
     flow_work: int = 80_000_000  # weights x keys
     trace_memory: int = 1024 * MIB
+
+
+@dataclass
+class ModelBudget:
+    """Of checkpoints that are opened, and where they come from."""
+
     max_download: int = 8192 * MIB
     models_folder: str = default_folder("models")
     weights_address: str = ""
@@ -33,6 +39,12 @@ class Budget:
     device: str = "cpu"
     heavy: int = 20_000  # millions of weights x tokens
     adapters_memory: int = 1024 * MIB
+
+
+@dataclass
+class RunBudget:
+    """Of trainings, and where their runs lie."""
+
     runs_folder: str = default_folder("runs")
     runs_store: str = ""  # where `runs_folder` has copies of what lies there
     ray_address: str = ""
@@ -44,9 +56,20 @@ class Budget:
     max_run_seconds: int = 86_400
     runs_disk: int = 16_384 * MIB
     deleted_days: int = 7
+
+
+@dataclass
+class DataBudget:
+    """Of what is learned from."""
+
     texts_days: int = 30
     corpora_folder: str = ""
     max_data: int = 64 * MIB
+
+
+@dataclass
+class Budget(DataBudget, RunBudget, ModelBudget, TextBudget):
+    """Memory and disk are in bytes, and an empty text names nothing; docs/operation.md says what each is of."""
 
 
 budget = Budget()
