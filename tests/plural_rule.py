@@ -95,7 +95,6 @@ ALLOWED = {
         engine/checkpoints/sizes.py: queries queries
         engine/course/heads.py: heads heads
         engine/model/config_check.py: heads heads
-        pages/controls/generate/settings.py: asked.num_beams beams
         pages/controls/train/adapt_plan.py: n blocks
         pages/learn/lessons/family/lesson.py: heads heads
         pages/learn/lessons/long_sequences/lesson.py: count keys

@@ -33,30 +33,39 @@ SAID = 4096  # bytes of the end of log.txt that are looked at
 
 
 @dataclass(frozen=True)
-class Status:
+class RunProgress:
     """`state`: queued (waits for its turn), preparing, running, paused, stopped, finished, failed, or killed where its
     process ended without a word. `error` is a sentence with what to do, `cause` its kind in a word or two: "out of
     memory", "not a number", "disk full", "time limit", "killed", "no answer" (of a cluster), "gave way" (paused, to one
-    that waited); empty where there is no more to say.
-
-    `notice` says what of control.json or of this file is ignored, since it cannot be read.
-    `chosen` says in sentences how the machine is used. `peak_memory` are the bytes that the process held at most, those
-    of a GPU where it trains there; 0: the system does not say. `heartbeat` is in seconds since 1970 by the clock of
-    `host`, 0 where it does not read; `started` and `oom_kills` are of launch/process.py, the latter as it was when this
-    was written. `job` is that of the cluster that the run was given to, which says `where` it is or what it
-    waits for; both are empty for a process that was started on its own machine.
-    """
+    that waited); empty where there is no more to say."""
 
     state: str
     step: int = 0
     steps: int = 0
     error: str = ""
     cause: str = ""
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """Process that trains. `heartbeat` is in seconds since 1970 by the clock of `host`, 0 where it does not read;
+    `started` and `oom_kills` are of launch/process.py, the latter as it was when this was written."""
+
     pid: int = field(default_factory=os.getpid)
     host: str = field(default_factory=socket.gethostname)
     heartbeat: float = field(default_factory=time.time)
     started: str | None = None
     oom_kills: int | None = None  # not known of a file that does not say
+
+
+@dataclass(frozen=True)
+class Status(ProcessRecord, RunProgress):
+    """`notice` says what of control.json or of this file is ignored, since it cannot be read.
+    `chosen` says in sentences how the machine is used. `peak_memory` are the bytes that the process held at most, those
+    of a GPU where it trains there; 0: the system does not say. `job` is that of the cluster that the run was given to,
+    which says `where` it is or what it waits for; both are empty for a process that was started on its own machine.
+    """
+
     chosen: tuple[str, ...] = ()
     notice: str = ""
     peak_memory: int = 0
@@ -143,15 +152,15 @@ def as_job(status: Status, job: Job | None, folder: Path) -> Status:
     return replace(status, where=job.says)
 
 
-def alive(status: Status, file: Path) -> bool:
-    """Tells whether the process that wrote `status` to `file` is there, as far as can be known from here."""
-    fresh = status.heartbeat > 0 and listen(file, status.heartbeat).silence <= STALE
-    if status.host != socket.gethostname():
+def alive(writer: ProcessRecord, file: Path) -> bool:
+    """Tells whether the process that wrote its status to `file` is there, as far as can be known from here."""
+    fresh = writer.heartbeat > 0 and listen(file, writer.heartbeat).silence <= STALE
+    if writer.host != socket.gethostname():
         return fresh
-    if status.started and process.says_when_started():
-        return process.start_time(status.pid) == status.started
-    zombie = process.says_when_started() and not process.start_time(status.pid)
-    return fresh and process.exists(status.pid) and not zombie
+    if writer.started and process.says_when_started():
+        return process.start_time(writer.pid) == writer.started
+    zombie = process.says_when_started() and not process.start_time(writer.pid)
+    return fresh and process.exists(writer.pid) and not zombie
 
 
 def died(status: Status, folder: Path) -> Status:

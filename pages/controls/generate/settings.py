@@ -62,8 +62,8 @@ def asked_sentence(checkpoint: Checkpoint) -> Markdown:
     asked, parts = checkpoint.writing, list[str]()
     if obeyed := asked.constraints.names:
         parts.append(f"This checkpoint asks for {', '.join(obeyed)}, and that is obeyed.")
-    if (asked.beams.num_beams or 1) > 1:
-        parts.append(f"It asks for {asked.beams.num_beams} beams: the tab Beam opens on them.")
+    if (beams := asked.beams.num_beams or 1) > 1:
+        parts.append(f"It asks for {count_words(beams, 'beam')}: the tab Beam opens on them.")
     if asked.end.max_length is not None and asked.end.max_new_tokens is None:
         length = f"{count_words(asked.end.max_length, 'token')}, prompt included"
         parts.append(f"Its max_length, {length}, is not obeyed: maximum tokens is.")
