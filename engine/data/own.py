@@ -1,15 +1,7 @@
 """A person's own data in a recipe: which columns are what, and what is held out.
 
-`[data.rows]` reads a file (engine.data.table), `[data.hub]` a data set by its hub name. What a model
-can be asked follows from the columns that are named, `LEARNS`:
-
-    text              next, masked, infill
-    text, label       classification (and what a text alone allows)
-    text, pair, label                      classification of two texts together
-    source, target    sequence_to_sequence, completion
-    tokens, tags      token_classification
-    question, context, answer, start       span
-    messages          conversation
+`[data.rows]` reads a file (engine.data.table), `[data.hub]` a data set by its hub name. What a model can be asked
+follows from the columns that are named, by `FORMS`: each objective says which of these it learns from.
 """
 
 from __future__ import annotations
@@ -33,15 +25,6 @@ FORMS: dict[tuple[str, ...], Form] = {
     ("source", "target"): "pairs",
     ("tokens", "tags"): "tagged",
     ("messages",): "conversations",
-}
-OF_TEXT = ("next", "masked", "infill")
-LEARNS: dict[Form, tuple[str, ...]] = {
-    "text": OF_TEXT,
-    "labelled": ("classification", *OF_TEXT),
-    "pairs": ("sequence_to_sequence", "completion"),
-    "tagged": ("token_classification",),
-    "answers": ("span",),
-    "conversations": ("conversation",),
 }
 NAMED = (
     "text", "pair", "label", "source", "target", "tokens", "tags", "question", "context", "answer", "start",

@@ -92,7 +92,7 @@ def test_what_was_written_is_read_behind_the_prompt() -> None:
 def test_a_model_whose_training_asked_for_less_than_every_token_says_so() -> None:
     taught = [told(writing(name, "chat noir"))[0]["taught"] for name in ("instruct", "induction", "bilingual")]
     assert taught == [
-        "Its own training scored only what comes after an instruction or a separator.",
+        "Its own training asked only for what comes after an instruction or a separator.",
         "Its own training asked only for what had stood in the text before.",
         "",
     ]

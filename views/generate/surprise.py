@@ -8,7 +8,9 @@ import pandas as pd
 from torch import Tensor
 
 from engine.analysis.surprise import Surprise
+from engine.checkpoints import Checkpoint
 from engine.inputs.readers import kind
+from engine.training.objectives import objectives
 from views.core.table_files import Table
 from views.generate.availability import why_no_surprise
 from views.generate.session import GenerationContext
@@ -24,10 +26,6 @@ OBJECTIVE = {
 Stride = Literal["half", "quarter", "whole"]  # how far apart windows are: a key of STRIDES
 NEXT, MASKED = "the next token", "masked tokens"
 HIDDEN = "Its own training hid many tokens of a text at once; here each one is hidden alone."
-TAUGHT = {  # by the objective that a model was trained with, where that asks for less than every token
-    "completion": "Its own training scored only what comes after an instruction or a separator.",
-    "repeated": "Its own training asked only for what had stood in the text before.",
-}
 
 
 def between(
@@ -65,9 +63,15 @@ def sums(writing: GenerationContext, found: Surprise) -> dict[str, Any]:
         "mean": found.mean,
         "perplexity": found.perplexity,
         "objective": MASKED if pseudo(writing) else OBJECTIVE.get(kind(writing.checkpoint), NEXT),
-        "taught": HIDDEN if pseudo(writing) else TAUGHT.get(str(writing.checkpoint.card.get("objective")), ""),
+        "taught": HIDDEN if pseudo(writing) else describe_training(writing.checkpoint),
         "training": found.training,
     }
+
+
+def describe_training(checkpoint: Checkpoint) -> str:
+    """A sentence where its training asked for less than every token; else nothing."""
+    asked = objectives().get(str(checkpoint.card.get("objective")))
+    return f"Its own training asked only for {asked.asks}." if asked is not None and asked.asks else ""
 
 
 def pseudo(writing: GenerationContext) -> bool:

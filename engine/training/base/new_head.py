@@ -32,7 +32,7 @@ def model_of_base(name: str, objective: str, data: str = "", language: bool = Fa
         return replace(config, head=kept, tied=opened.config.tied)
     if config.head.kind != "masked":
         return config
-    pairs = data == "sentence_pairs"
+    pairs = bool(asked.needs_of(data).get("head.next_sentence"))
     return replace(config, head=replace(config.head, next_sentence=pairs, pooler=pairs))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from engine.collect import collect
+from engine.data.own import Form
 from engine.training.objectives.kind import ObjectiveKind
 
 
@@ -19,3 +20,9 @@ def find_objective(name: str) -> ObjectiveKind:
     if name not in objectives():
         raise ValueError(f"objective.kind must be one of {', '.join(objectives())}, got {name!r:.80}.")
     return objectives()[name]
+
+
+def list_fitting(form: Form) -> list[str]:
+    """Names of the objectives that learn from a person's own data of that form, the one that it suits most first."""
+    fitting = [one for one in objectives().values() if form in one.forms]
+    return [one.name for one in sorted(fitting, key=lambda one: one.forms.index(form))]

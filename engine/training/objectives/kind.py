@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.data.kinds import data_kinds
 from engine.data.kinds.preferences import Preferences
+from engine.data.own import Form
 from engine.data.task import DataKind
 from engine.model.config import HeadKind, ModelConfig
 from engine.model.transformer import Transformer
@@ -48,7 +49,11 @@ class ObjectiveKind:
     objective that draws answers, `least_answers` is the fewest to a prompt. `check` raises ValueError for another fault
     of a recipe, and `check_start` for what its base lacks, or for none.
 
-    For a person's own data: the task whose recipe it begins with, `like`, and what is said `about` it.
+    `title` names it where that is not its name with spaces. `asks` says for what it asks where that is less than every
+    token.
+
+    For a person's own data: the `forms` that it learns from, the one that suits it most first, the task whose recipe it
+    begins with, `like`, and what is said `about` it.
     """
 
     name: str
@@ -72,6 +77,9 @@ class ObjectiveKind:
     least_answers: int = 0
     check: Callable[[Recipe], None] | None = None
     check_start: Callable[[Recipe], object] | None = None
+    title: str = ""
+    asks: str = ""
+    forms: tuple[Form, ...] = ()
     like: str = ""
     about: str = ""
 
@@ -88,6 +96,11 @@ class ObjectiveKind:
     def option_names(self) -> set[str]:
         """Names of its options of [preference]."""
         return {option.name for group in self.settings for option in fields(group)}
+
+    @property
+    def fills_gaps(self) -> bool:
+        """Tells whether its model has the marks of gaps."""
+        return "infill" in self.needs
 
     @property
     def from_preferences(self) -> bool:

@@ -17,6 +17,7 @@ from engine.model.from_dict import build
 from engine.scoring.examples import UNASKED, Examples
 from engine.tokenizers import Tokenizer
 from engine.training.examples.infill import MASK
+from engine.training.objectives import find_objective
 from engine.training.recipe.recipe import Recipe
 from engine.training.run.atomic import explain_closed_folder, read_json, write_json
 from engine.training.run.folder import RunFolder
@@ -82,17 +83,17 @@ def default_probe(recipe: Recipe, source: Source) -> Probe:
         raise ValueError(f"[data.{recipe.data.kind}] has no tokenizer and is no picture; it cannot be shown.")
     if isinstance(recipe.data.table, Repeats):
         return repeat_segment(examples.ids, tokenizer)
-    row = choose_row(examples, unknown_ids(tokenizer))
+    row, asks = choose_row(examples, unknown_ids(tokenizer)), find_objective(recipe.objective.kind)
     ids, asked = real(examples, "ids", "padding", row), examples.targets[row]
     if "target" in examples.inputs:
         target = real(examples, "target", "target_padding", row)[1:]
         return Probe(tokenizer.decode(ids.tolist(), special=False), tokenizer.decode(target.tolist(), special=False))
-    if recipe.objective.kind == "masked":
+    if asks.head == "masked":
         return with_mask(ids, asked, tokenizer)
     if isinstance(source, TaggedTexts):
         one = source.held_out_rows(row + 1)[row]
         return Probe(one.text, " ".join(one.tags))
-    if recipe.objective.kind == "infill":
+    if asks.fills_gaps:
         return with_gap(ids, asked, tokenizer, len(ids) if isinstance(recipe.data.table, Gaps) else SHOWN)
     if isinstance(source, LabelledTexts) and not (labelled := source.held_out_rows(row + 1)[row]).pair:
         return Probe(labelled.text, source.labels[labelled.label])  # not as its tokens spell it, which may be less

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from engine.data.bounds import at_least
 from engine.data.kinds.infill import Gaps
-from engine.data.own import LEARNS, Columns
+from engine.data.own import Columns
 from engine.model.config import ModelConfig
 from engine.model.option import Option, Said
-from engine.training.objectives import find_objective, objectives
+from engine.training.objectives import find_objective, list_fitting, objectives
 from engine.training.recipe.data_recipe import Data
 from engine.training.recipe.preference import Preference
 
@@ -25,7 +25,7 @@ MOST_SEED = 2**31 - 1
 def cuts_gaps(said: Said, recipe: Recipe) -> bool:
     """Tells whether gaps are cut into a running text; passages that come with gaps have the shares of theirs in the
     data."""
-    return said["kind"] == "infill" and not isinstance(recipe.data.table, Gaps)
+    return find_objective(said["kind"]).fills_gaps and not isinstance(recipe.data.table, Gaps)
 
 
 def has_experts(_: Said, recipe: Recipe) -> bool:
@@ -399,8 +399,8 @@ class Recipe:
                 "long and hidden."
             )
         own = self.data.table
-        if isinstance(own, Columns) and kind not in LEARNS[own.form]:
-            fitting = " or ".join(f'"{name}"' for name in LEARNS[own.form])
+        if isinstance(own, Columns) and kind not in list_fitting(own.form):
+            fitting = " or ".join(f'"{name}"' for name in list_fitting(own.form))
             raise ValueError(f'objective.kind must be {fitting} for {" and ".join(own.names)}, got "{kind}".')
         objective.check_model(self.model, self.data.kind)
         if self.machine.shard:

@@ -18,6 +18,7 @@ from engine.model.config import ModelConfig
 from engine.model.from_dict import build
 from engine.training.base.base import resolve_base
 from engine.training.base.new_head import fill_model
+from engine.training.objectives import objectives
 from engine.training.recipe.data_recipe import read_data
 from engine.training.recipe.preference import Preference
 from engine.training.recipe.recipe import (
@@ -171,7 +172,7 @@ def _model(value: Any, data: dict[str, Any]) -> Any:
     if not isinstance(value, dict):
         return value
     batch, objective = data.get("batch"), data.get("objective")
-    kind = objective.get("kind", "next") if isinstance(objective, dict) else "next"
+    kind = objective.get("kind", Objective.kind) if isinstance(objective, dict) else Objective.kind
     base = data.get("base")
     if isinstance(base, str) and base and not value.keys() >= WHOLE:
         table = data["data"] if isinstance(data["data"], dict) else {}
@@ -182,7 +183,8 @@ def _model(value: Any, data: dict[str, Any]) -> Any:
     if "infill" in value:
         raise ValueError("model.infill has marks that are the tokenizer's; remove it, the objective brings them.")
     context = batch.get("context") if isinstance(batch, dict) else None
-    infill = {"infill": UNKNOWN_MARKS} if kind == "infill" else {}
+    asked = objectives().get(str(kind))
+    infill = {"infill": UNKNOWN_MARKS} if asked is not None and asked.fills_gaps else {}
     return {"vocab_size": 1, **infill, **({"context": context} if isinstance(context, int) else {}), **value}
 
 

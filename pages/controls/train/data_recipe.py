@@ -13,13 +13,14 @@ from engine.data.kinds.hub import Hub
 from engine.data.kinds.rows import Rows
 from engine.data.kinds.sentence_pairs import SentencePairs
 from engine.data.kinds.text import Text
-from engine.data.own import LEARNS, OF_TEXT, Columns
+from engine.data.own import Columns
 from engine.data.own_tasks import OwnAnswers, OwnLabels, OwnTags, task_of
 from engine.data.table import Table
 from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.model.config import ModelConfig
 from engine.training import Recipe
-from engine.training.objectives import find_objective
+from engine.training.objectives import find_objective, list_fitting
+from engine.training.objectives.kind import CAUSAL
 from engine.training.recipe.data_recipe import Data
 from engine.training.sources.conversations import read_conversation
 from pages.controls.train.presets import presets
@@ -34,7 +35,7 @@ PIECE = re.compile(r"\w+|\S|\s")
 
 def objectives(data: Text | Columns) -> list[str]:
     """Objectives that can be learned from the data and have a task here that they are like."""
-    learns = LEARNS["text" if isinstance(data, Text) else data.form]
+    learns = list_fitting("text" if isinstance(data, Text) else data.form)
     return [one for one in learns if data.kind in find_objective(one).sources and like(one) is not None]
 
 
@@ -47,9 +48,14 @@ def like(objective: str) -> Recipe | None:
     return next((one for one in suited if not isinstance(one.data.table, Digits | SentencePairs)), None)
 
 
+def learns_text(objective: str) -> bool:
+    return "text" in find_objective(objective).forms
+
+
 def of_text(data: Text, objective: str, name: str, text: str) -> Recipe:
     """Reading no more at once than is held out of the text."""
-    least = 2 ** int(math.log2(max(8, SHARE * len(text) / (1 if objective == "next" else 5) - 2)))
+    windows = 1 if find_objective(objective).needs == CAUSAL else 5  # where a window asks for some of its tokens
+    least = 2 ** int(math.log2(max(8, SHARE * len(text) / windows - 2)))
     return recipe_like(Data(data), objective, name, least)
 
 
@@ -59,14 +65,14 @@ def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recip
     texts = {key: column(table, getattr(data, key), key) for key in data.names}
     base = like(objective)
     words = base is not None and base.data.tokenizer.kind not in ("char", "byte")
-    if objective in OF_TEXT:
+    if learns_text(objective):
         all_of = sum(lengths(texts["text"], words))
         return recipe_like(own, objective, name, 2 ** int(math.log2(max(8, SHARE * all_of - 2))))
     task = task_of(data, table)
     if isinstance(task, OwnAnswers):
         texts = {"question": [one.question for one in task.all], "context": [one.context for one in task.all]}
     inputs = [lengths(texts[key], words) for key in texts if key not in ("label", "tags")]
-    together = objective == "completion" or data.two_texts  # one stack reads all
+    together = find_objective(objective).joins or data.two_texts  # one stack reads all
     longest = LONGEST_TALK if data.messages else LONGEST
     rows = sorted(sum(row) if together else max(row) for row in zip(*inputs, strict=True))
     most = rows[int(0.98 * (len(rows) - 1))] + MARKS
@@ -91,7 +97,7 @@ def recipe_like(data: Data, objective: str, name: str, context: int, classes: in
     base = like(objective)
     if base is None:
         raise ValueError(f"there is no task here that is learned by {objective}; choose another way to learn.")
-    longest = base.batch.context if objective in OF_TEXT and not classes else context
+    longest = base.batch.context if learns_text(objective) and not classes else context
     context = min(context, longest)
     tokenizer = base.data.tokenizer
     if tokenizer.kind == "word":
@@ -101,7 +107,7 @@ def recipe_like(data: Data, objective: str, name: str, context: int, classes: in
         model = replace(model, head=replace(model.head, classes=classes))
     if (head := find_objective(objective).head) != model.head.kind:
         model = replace(model, head=plain_head(head, causal=False))
-    if isinstance(data.table, Columns) and data.table.two_texts and objective not in OF_TEXT:
+    if isinstance(data.table, Columns) and data.table.two_texts and not learns_text(objective):
         model = replace(model, embedding=replace(model.embedding, segments=2))
     return replace(
         base,

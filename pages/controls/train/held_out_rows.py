@@ -16,9 +16,10 @@ from engine.checkpoints.run_steps import name_step
 from engine.inputs.readers import kind
 from engine.plurals import count_words
 from engine.training import Recipe
-from engine.training.measures.classification import classify, macro_f1
-from engine.training.measures.span import is_exact, predict_answer, score_answers
-from engine.training.measures.tagging import predict_tags, score_tags
+from engine.training.measures.classification import classify, macro_f1, measure_classification
+from engine.training.measures.span import is_exact, measure_span, predict_answer, score_answers
+from engine.training.measures.tagging import measure_tags, predict_tags, score_tags
+from engine.training.objectives import find_objective
 from engine.training.recipe.recipe_file import read_recipe
 from engine.training.run.comparison import open_held_out
 from engine.training.sources.answers import Answers
@@ -35,9 +36,10 @@ READING = "Reading what was held out …"
 def draw_held_out(recipe: Recipe, file: Path, weights: Path, name: str) -> None:
     """Draws them for the run `name`, "" for the recorded one, whose recipe is `file`, where a model says one thing of a
     row: its class, the tags of its words, or where in it an answer stands."""
-    draw = {"classification": draw_classes, "token_classification": draw_tags, "span": draw_answers}
-    if recipe.objective.kind in draw and not recipe.data.table.pictures:
-        draw[recipe.objective.kind](str(file), weights, name)
+    draw = {measure_classification: draw_classes, measure_tags: draw_tags, measure_span: draw_answers}
+    measure = find_objective(recipe.objective.kind).measure
+    if measure in draw and not recipe.data.table.pictures:
+        draw[measure](str(file), weights, name)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -9,12 +9,12 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
-from engine.data.own import LEARNS, Columns
+from engine.data.own import Columns
 from engine.data.tokenizer_recipe import TokenizerRecipe
 from engine.model.config import MLP, Attention, Encoder, Experts, OtherRotation, RotaryScaling
 from engine.model.from_dict import part_of
 from engine.training import Recipe
-from engine.training.objectives import find_objective, objectives
+from engine.training.objectives import find_objective, list_fitting, objectives
 from pages.controls.train.recipe_options import format_value, help_of, is_offered, title
 from views.core.markdown import Markdown, escape_markdown
 
@@ -122,7 +122,7 @@ class Form:
         """Choices that suit the data."""
         data = self.recipe.data
         if path == "objective.kind":
-            learns = LEARNS[data.table.form] if isinstance(data.table, Columns) else all_of
+            learns = list_fitting(data.table.form) if isinstance(data.table, Columns) else all_of
             fit = (one for one in all_of if one in learns and data.kind in objectives()[one].sources)
             return tuple(dict.fromkeys([value, *fit]))
         if path == "data.tokenizer.kind":

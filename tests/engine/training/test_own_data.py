@@ -16,12 +16,13 @@ from engine.checkpoints import load
 from engine.data.kinds import hub
 from engine.data.kinds.hub import Hub, read_hub
 from engine.data.kinds.rows import Rows
-from engine.data.own import LEARNS
+from engine.data.own import FORMS
 from engine.data.own_tasks import OwnLabels, OwnPairs, OwnTags, held_out, task_of
 from engine.data.task import EVERY
 from engine.scoring.examples import UNASKED
 from engine.training import Recipe, RunFolder, read_recipe, train
 from engine.training.examples.token_classification import first_tokens
+from engine.training.objectives import list_fitting
 from engine.training.probe.probe import Probe, default_probe
 from engine.training.probe.question import question
 from engine.training.recipe.link import pack_recipe
@@ -193,7 +194,7 @@ def test_columns_that_do_not_go_together_or_with_the_objective_are_refused(folde
     recipe = recipe_of(folder, "next")
     with pytest.raises(ValueError, match='"next" or "masked" or "infill" for text, got "completion"'):
         replace(recipe, objective=replace(recipe.objective, kind="completion"))
-    assert {kind for kinds in LEARNS.values() for kind in kinds} == MODELS.keys() | {"span", "conversation"}
+    assert {kind for form in FORMS.values() for kind in list_fitting(form)} == MODELS.keys() | {"span", "conversation"}
     with pytest.raises(ValueError, match="is a place on one machine"):
         pack_recipe(recipe)
 

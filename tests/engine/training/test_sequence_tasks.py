@@ -200,7 +200,7 @@ def test_a_labelled_text_is_read_as_its_tokenizer_reads_what_is_typed(tmp_path: 
 def test_a_tokenizer_that_does_not_suit_the_task_is_refused() -> None:
     with pytest.raises(ValueError, match='data.tokenizer.kind must be "char" for rewriting, got "bpe"'):
         recipe(ONE, REVERSE.replace('"char"', '"bpe"'))
-    with pytest.raises(ValueError, match='must be "completion" or "sequence_to_sequence" for .data.rewriting., got'):
+    with pytest.raises(ValueError, match='must be "sequence_to_sequence" or "completion" for .data.rewriting., got'):
         recipe(ONE.replace("completion", "next"), REVERSE)
 
 

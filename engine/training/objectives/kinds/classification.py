@@ -14,5 +14,5 @@ OBJECTIVE = ObjectiveKind(
     "classification", 7, {Digits: NamedDigits, LabelTask: LabelledTexts, Columns: LabelledTexts},
     measure=measure_classification, sample=sample_classification, unit="nats a picture or text",
     needs={"head.kind": "sequence", "encoder": None} | ONE_AXIS, never=WHOLE, head="sequence",
-    like="sentiment", about="Learns to tell the labels of {} apart.",
+    forms=("labelled",), like="sentiment", about="Learns to tell the labels of {} apart.",
 )  # fmt: skip

@@ -11,7 +11,8 @@ from engine.training.objectives.kind import CAUSAL, ObjectiveKind
 from engine.training.sources.completion import Completion
 
 OBJECTIVE = ObjectiveKind(
-    "completion", 3, {PairTask: Completion, Columns: Completion},
+    "completion", 4, {PairTask: Completion, Columns: Completion},
     measure=measure_completion, sample=sample_target, unit="nats a token of the target", needs=CAUSAL, marks=(END,),
-    joins=True, like="repeat", about="Learns to complete prompts ({}).",
+    joins=True, asks="what comes after an instruction or a separator", forms=("pairs",),
+    like="repeat", about="Learns to complete prompts ({}).",
 )  # fmt: skip

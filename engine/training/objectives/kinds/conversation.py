@@ -32,5 +32,6 @@ def measure_answers(_: Trainer) -> dict[str, Any]:
 OBJECTIVE = ObjectiveKind(
     "conversation", 17, {Columns: Conversations}, measure=measure_answers, sample=sample_answer,
     unit="nats a token of the assistant", needs=CAUSAL,
-    check_start=tokenizer_with_template, like="python-reference", about="Learns to answer in conversations ({}).",
+    check_start=tokenizer_with_template, forms=("conversations",),
+    like="python-reference", about="Learns to answer in conversations ({}).",
 )  # fmt: skip

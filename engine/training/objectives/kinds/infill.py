@@ -14,5 +14,5 @@ OBJECTIVE = ObjectiveKind(
     measure=measure_infill, sample=sample_infill, unit="nats a token of the gap",
     needs=LANGUAGE | {"attention.mask": "prefix", "infill": PRESENT}, two_axes=True,
     marks=("[gMASK]", "[sop]", "[eop]"),
-    like="infill", about="Learns to fill gaps in {} from the text on both sides.",
+    forms=("text", "labelled"), like="infill", about="Learns to fill gaps in {} from the text on both sides.",
 )  # fmt: skip

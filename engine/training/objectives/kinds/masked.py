@@ -18,5 +18,5 @@ OBJECTIVE = ObjectiveKind(
     needs={"head.kind": "masked", "attention.mask": "full", "encoder": None} | ONE_AXIS,
     of_data={SentencePairs: TWO_TEXTS, RunningText: {"head.next_sentence": False}},
     head="masked", marks=("[CLS]", "[SEP]", "[MASK]"),
-    like="masked-stories", about="Learns to guess hidden words of {}.",
+    forms=("text", "labelled"), like="masked-stories", about="Learns to guess hidden words of {}.",
 )  # fmt: skip

@@ -18,6 +18,7 @@ OBJECTIVE = ObjectiveKind(
     measure=measure_text,
     sample=sample_text,
     needs=CAUSAL,
+    forms=("text", "labelled"),
     like="python-reference",
     about="Learns to write like {}.",
 )

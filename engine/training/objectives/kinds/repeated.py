@@ -12,4 +12,7 @@ class Repetitions(RepeatedSequences):
     asks_all = False
 
 
-OBJECTIVE = ObjectiveKind("repeated", 2, {Repeats: Repetitions}, measure=measure_text, sample=sample_text, needs=CAUSAL)
+OBJECTIVE = ObjectiveKind(
+    "repeated", 2, {Repeats: Repetitions}, measure=measure_text, sample=sample_text, needs=CAUSAL,
+    asks="what had stood in the text before",
+)  # fmt: skip

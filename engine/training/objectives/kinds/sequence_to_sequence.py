@@ -10,8 +10,8 @@ from engine.training.objectives.kind import ONE_AXIS, PRESENT, ObjectiveKind
 from engine.training.sources.sequence_to_sequence import SequenceToSequence
 
 OBJECTIVE = ObjectiveKind(
-    "sequence_to_sequence", 4, {PairTask: SequenceToSequence, Columns: SequenceToSequence},
+    "sequence_to_sequence", 3, {PairTask: SequenceToSequence, Columns: SequenceToSequence},
     measure=measure_translation, sample=sample_target, marks=("</s>",),
     needs={"head.kind": "language", "encoder": PRESENT, "attention.mask": "causal"} | ONE_AXIS,
-    like="english-french", about="Learns to turn sources into targets ({}).",
+    forms=("pairs",), like="english-french", about="Learns to turn sources into targets ({}).",
 )  # fmt: skip

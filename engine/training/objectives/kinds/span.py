@@ -11,5 +11,5 @@ OBJECTIVE = ObjectiveKind(
     "span", 9, {Columns: Answers},
     measure=measure_span, sample=sample_span, unit="nats a start or end of an answer",
     needs={"head.kind": "span", "encoder": None} | ONE_AXIS, never=WHOLE, head="span",
-    like="names", about="Learns to find the answers to questions in {}.",
+    forms=("answers",), title="answers in a text", like="names", about="Learns to find the answers to questions in {}.",
 )  # fmt: skip

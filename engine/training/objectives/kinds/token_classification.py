@@ -12,5 +12,5 @@ OBJECTIVE = ObjectiveKind(
     "token_classification", 8, {TagTask: TaggedTexts, Columns: TaggedTexts},
     measure=measure_tags, sample=sample_tags, unit="nats a word",
     needs={"head.kind": "token", "encoder": None} | ONE_AXIS, never=WHOLE, head="token",
-    like="names", about="Learns to tag the words of {}.",
+    forms=("tagged",), like="names", about="Learns to tag the words of {}.",
 )  # fmt: skip
