@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine import load
+from engine.attention_variants.measure import Setup
 from engine.budget import budget
 from engine.checkpoints import write_adapter
 from engine.edits import ApplyAdapter, AttentionTemperature, Edit, Patch, PresetMask, SilenceHeads, Source
@@ -33,7 +34,18 @@ from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine.model.layers.test_lora import random_adapter
 from tests.shipped import DIFFERENT
-from views.core.codegen import OWN_ADAPTER, OWN_MODEL, OWN_PATH, Fields, SelectedValue, lines, source_of
+from views.core.codegen import (
+    OWN_ADAPTER,
+    OWN_MODEL,
+    OWN_PATH,
+    Fields,
+    Imports,
+    SelectedValue,
+    import_lines,
+    lines,
+    source_of,
+)
+from views.long_sequences.codegen import opening_lines
 
 TEXT = 'She said "no", and\\or went.'
 SETTINGS = {"temperature": 0.7, "top_k": 5, "top_p": 0.9}
@@ -202,6 +214,10 @@ def test_the_lines_of_an_upload_run_once_its_path_is_filled_in(tmp_path: Path) -
     script = lines(name, library.checkpoint(name), fields, trace)
     assert f'load("{OWN_MODEL}"){OWN_PATH}\n' in script and folder.name not in script
     assert torch.equal(ran(script.replace(OWN_MODEL, str(tmp_path)))["trace"]["logits"], trace["logits"])
+    imports: Imports = {}
+    opening = opening_lines(name, Setup(), imports)
+    script = "\n".join([*import_lines(imports), *opening]).replace(OWN_MODEL, str(tmp_path))
+    assert library.checkpoint_place(ran(script)["model"]).weights == tmp_path / "model.safetensors"
 
 
 def test_the_lines_of_a_run_open_the_weights_of_its_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

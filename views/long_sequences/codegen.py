@@ -26,7 +26,7 @@ def opening_lines(model: str, setup: Setup, imports: Imports) -> list[str]:
     opened = quote(model)
     if note:
         imports.setdefault("engine.runtime", set()).add("library")
-        opened = f"library.offer(library.Opening({source})){note}"
+        opened = f"library.offer(library.LoadOptions({source})){note}"
     imports["engine.attention_variants.measure"] = {"Setup"}
     if "Settings(" in write_call(setup):
         imports["engine.attention_variants.quantize"] = {"Settings"}
