@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from engine.data.bounds import at_least
 from engine.model.option import Option
 from engine.tokenizers import tokenizer_kinds
+from engine.tokenizers.kind import TokenizerKind
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class TokenizerRecipe:
         default=(),
         metadata=Option(help="Tokens of your own beside those that the task needs, with commas between them."),
     )
+
+    @property
+    def declared(self) -> TokenizerKind:
+        return tokenizer_kinds()[self.kind]
 
     def __post_init__(self) -> None:
         if self.kind not in tokenizer_kinds():

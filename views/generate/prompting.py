@@ -19,6 +19,7 @@ from engine.generation.few_shot import BEHIND, PromptTable
 from engine.generation.generate import Step, generate
 from engine.generation.instructions import InstructedPair, answer_behind, held_out_pairs
 from engine.runtime import library
+from engine.training.objectives import objectives
 from views.core.codegen import Imports, quote, source_of
 from views.core.table_files import Table
 from views.generate.codegen import join_lines
@@ -76,7 +77,13 @@ def offered_models(name: str) -> list[str]:
 def instructed_models(name: str) -> list[str]:
     """Models whose vocabulary has instructions, those that were taught what they mean before their bases."""
     names = [one for one in offered_models(name) if prompting.instructions(library.checkpoint(one))]
-    return sorted(names, key=lambda one: library.checkpoint(one).card.get("objective") != "completion")
+    return sorted(names, key=lambda one: not completes_pairs(library.checkpoint(one)))
+
+
+def completes_pairs(checkpoint: Checkpoint) -> bool:
+    """Tells whether it was trained to go on from the first text of a pair with the second."""
+    learned = objectives().get(str(checkpoint.card.get("objective")))
+    return learned is not None and learned.joins
 
 
 def continues(checkpoint: Checkpoint) -> bool:

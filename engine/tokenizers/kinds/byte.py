@@ -33,4 +33,4 @@ def train(
     return tokenizer
 
 
-KIND = TokenizerKind("byte", 2, train, "bytes", vocabulary=258)
+KIND = TokenizerKind("byte", 2, train, "bytes", vocabulary=258, spells=True)

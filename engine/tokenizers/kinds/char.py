@@ -24,4 +24,4 @@ def train(texts: Iterable[str], vocab_size: int | None = None, special_tokens: S
     return FastTokenizer(fast)
 
 
-KIND = TokenizerKind("char", 0, train, "characters", vocabulary=100)
+KIND = TokenizerKind("char", 0, train, "characters", vocabulary=100, spells=True, learns_all=True)

@@ -111,4 +111,4 @@ def _sort_key(symbol: str) -> tuple[bool, str]:
     return len(symbol) > 1, symbol
 
 
-KIND = TokenizerKind("wordpiece", 5, train, "WordPiece", vocabulary=1_024)
+KIND = TokenizerKind("wordpiece", 5, train, "WordPiece", vocabulary=1_024, own_marks=True)

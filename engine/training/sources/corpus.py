@@ -155,7 +155,7 @@ def choose_sample(told: Iterator[Document], data: Data, seed: int) -> tuple[Sequ
         first = list(islice(told, recipe.sample))
         return first, first
     rows = list(told)
-    if recipe.kind == "char" or len(rows) <= recipe.sample:
+    if recipe.declared.learns_all or len(rows) <= recipe.sample:
         return rows, rows
     drawn = nsmallest(recipe.sample, range(len(rows)), lambda row: lot(f"tokenizer {row}", seed))
     return rows, [rows[row] for row in sorted(drawn)]
@@ -173,7 +173,7 @@ def special_token_names(documents: Documents, recipe: TokenizerRecipe) -> tuple[
     """The special tokens: those that the task needs, then the recipe's own. None leaves the tokenizer its own."""
     needed = documents.special_tokens
     if needed is None and recipe.special_tokens:
-        needed = () if recipe.kind == "wordpiece" else (END,)
+        needed = () if recipe.declared.own_marks else (END,)
     return None if needed is None else (*needed, *recipe.special_tokens)
 
 

@@ -76,8 +76,8 @@ class ShelvedTexts(Source, Generic[Row]):
 
 
 def marks(recipe: Recipe) -> tuple[str, ...] | None:
-    """The special tokens of an encoder's tokenizer; one of WordPiece has its own."""
-    return None if recipe.data.tokenizer.kind == "wordpiece" else (PAD, END)
+    """The special tokens of an encoder's tokenizer; None where its kind has its own."""
+    return None if recipe.data.tokenizer.declared.own_marks else (PAD, END)
 
 
 def with_classes(

@@ -64,7 +64,7 @@ def of_table(data: Rows | Hub, objective: str, name: str, table: Table) -> Recip
     own = Data(data)
     texts = {key: column(table, getattr(data, key), key) for key in data.names}
     base = like(objective)
-    words = base is not None and base.data.tokenizer.kind not in ("char", "byte")
+    words = base is not None and not base.data.tokenizer.declared.spells
     if learns_text(objective):
         all_of = sum(lengths(texts["text"], words))
         return recipe_like(own, objective, name, 2 ** int(math.log2(max(8, SHARE * all_of - 2))))
