@@ -23,7 +23,7 @@ export function whyLink(page, words, place, address) {
 }
 
 /**
- * Leads a link to another place.
+ * Leads a link to another place; what of it is "" is left out of the address.
  * @param {HTMLAnchorElement} link
  * @param {WhyPage} page
  * @param {Place} place
@@ -34,7 +34,10 @@ export function aim(link, page, place, address) {
   const own = new URLSearchParams(location.search);
   const query = address ? new URLSearchParams({ v: "1", ...address }) : own;
   for (const name of FOR_A_CLASS) if (own.has(name)) query.set(name, own.get(name) ?? "");
-  for (const [name, value] of Object.entries(place)) if (value !== undefined) query.set(name, String(value));
+  for (const [name, value] of Object.entries(place)) {
+    if (value === "") query.delete(name);
+    else if (value !== undefined) query.set(name, String(value));
+  }
   there.search = query.toString();
   there.hash = "";
   link.href = there.href;
