@@ -78,4 +78,6 @@ def name_items(items: Iterable[Item]) -> str:
 
 
 def name_part(part: Part) -> str:
+    if part[0] == "block" and part[1] is not None:
+        return f"block {part[1] + 1}"
     return node_name(Node(*part))  # type: ignore[arg-type]

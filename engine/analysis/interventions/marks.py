@@ -6,18 +6,25 @@ edge is found if in one of the pairs its share of what separates the two predict
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from random import Random
 from typing import TypeAlias
 
+import torch
 from torch import Tensor
 
 from engine.analysis.attribution import attribute
+from engine.analysis.heads import scores
 from engine.analysis.interventions.edges import Edges, list_readers
 from engine.analysis.interventions.pairs import mean_values
 from engine.analysis.interventions.patching import Constant
 from engine.analysis.interventions.sweep import Sweep
+from engine.analysis.logit_lens import lens_logits
+from engine.analysis.score_split import split_score
+from engine.analysis.strongest import strengths_of
+from engine.analysis.writers import EMBEDDING, Writer
 from engine.checkpoints import Checkpoint
 from engine.compiled.answer_key import AnswerKey, Part
 from engine.compiled.program import POSITIONS, TOKENS
@@ -27,6 +34,8 @@ Item: TypeAlias = Part | tuple[Part, Part]
 Shares: TypeAlias = Iterator[tuple[Item, float]]
 
 PAIRS, TRIES = 24, 400
+SPLITS = 4  # pairs whose scores are split
+SHARES = "previous", "first", "own", "induction", "duplicate"  # scores of a head that are shares
 FOUND = 0.01
 
 
@@ -57,6 +66,12 @@ def mark_analyses(checkpoint: Checkpoint, key: AnswerKey) -> list[Mark]:
     constants = {"zero ablation": Constant(), "mean ablation": mean_values(checkpoint)}
     for name, constant in constants.items():
         marks.append(Mark(name, find([ablated(sweep, constant) for sweep in sweeps], patched_nodes), nodes))
+    blocks = frozenset[Item](("block", line.block, None) for line in key.lines)
+    marks.append(Mark("logit lens, by block", find(sweeps, lens_blocks), blocks))
+    heads = frozenset[Item](one for one in key.nodes() if one[0] == "head")
+    marks += [Mark(name, find(sweeps, heads_of), heads) for name, heads_of in OF_HEADS.items()]
+    reads = frozenset[Item](edge for edge in key.edges(with_start=True) if edge[1][0] in ("q", "k"))
+    marks.append(Mark("score split (Why this head)", find(sweeps[:SPLITS], split_edges), reads))
     return marks + [Mark(name, find(sweeps, edges_of), edges) for name, edges_of in OF_EDGES.items()]
 
 
@@ -118,6 +133,60 @@ def attributed_nodes(sweep: Sweep) -> Shares:
             yield (writer.kind, writer.layer, writer.head), value / found.logit
 
 
+def lens_blocks(sweep: Sweep) -> Shares:
+    """By how much each block moves the lead that the logit lens reads, as a share of the lead at the end."""
+    leads = []
+    for layer in range(sweep.model.config.layers + 1):
+        logits = lens_logits(sweep.model, sweep.trace, layer, sweep.first_row)[0].float()
+        leads.append(float(logits[sweep.candidate] - (logits[sweep.against] if sweep.against is not None else 0)))
+    for layer, (before, after) in enumerate(pairwise(leads)):
+        yield ("block", layer, None), (after - before) / leads[-1]
+
+
+def telling_heads(sweep: Sweep) -> Shares:
+    """The score of each head that differs most from that of a head that attends evenly."""
+    trace = sweep.trace
+    for layer in range(sweep.model.config.layers):
+        name = f"blocks.{layer}.attn"
+        mask = trace[f"{name}.mask"][0].expand(trace[f"{name}.pattern"].shape[1:])
+        own, even = (
+            scores(one, trace.ids[0], mask) for one in (trace[f"{name}.pattern"][0], mask / mask.sum(-1, True))
+        )
+        apart = torch.stack([getattr(own, kind) - getattr(even, kind) for kind in SHARES]).nan_to_num().abs().amax(0)
+        yield from ((("head", layer, head), share) for head, share in enumerate(apart.tolist()))
+
+
+def firing_heads(sweep: Sweep) -> Shares:
+    """The length of what each head writes where it writes most, as a share of what any does."""
+    found = {place[1]: one for place, one in strengths_of(sweep.model, sweep.trace) if place[2] == "written"}
+    most = max(float(one.nan_to_num().max()) for one in found.values())
+    for layer, one in found.items():
+        lengths = one.nan_to_num().amax(0).tolist()
+        yield from ((("head", layer, head), length / most) for head, length in enumerate(lengths))
+
+
+def split_edges(sweep: Sweep) -> Shares:
+    """What wrote the query, and the key, of each score of the row: shares of the size of all terms of the score."""
+    model, trace, row = sweep.model, sweep.trace, sweep.first_row
+    for layer in range(model.config.layers):
+        seen = trace[f"blocks.{layer}.attn.masked_scores"][0, :, row]
+        for head, values in enumerate(seen):
+            for at in values.isfinite().nonzero().flatten().tolist():
+                found = split_score(model, trace, layer, head, row, at)
+                sizes = found.values.abs()
+                yield from written(found.queries, sizes.sum(1) / sizes.sum(), ("q", layer, head))
+                yield from written(found.keys, sizes.sum(0) / sizes.sum(), ("k", layer, head))
+
+
+def written(writers: Sequence[Writer], shares: Tensor, reader: Part) -> Shares:
+    """Shares of the writers that are parts; nothing of a sum of nothing."""
+    for writer, share in zip(writers, shares.nan_to_num().tolist(), strict=True):
+        if writer.kind in ("head", "MLP"):
+            yield ((writer.kind, writer.layer, writer.head), reader), share
+        elif writer.kind in EMBEDDING.values():
+            yield (("embedding", None, None), reader), share
+
+
 def patched_edges(sweep: Sweep) -> Shares:
     readers = dict.fromkeys(replace(one, head=None) for one in list_readers(sweep.model.config))
     for reader in readers:
@@ -136,6 +205,10 @@ OF_NODES: dict[str, Callable[[Sweep], Shares]] = {
     "activation patching": patched_nodes,
     "attribution patching": estimated_nodes,
     "direct attribution (Why this token)": attributed_nodes,
+}
+OF_HEADS: dict[str, Callable[[Sweep], Shares]] = {
+    "table of heads": telling_heads,
+    "what makes it fire": firing_heads,
 }
 OF_EDGES: dict[str, Callable[[Sweep], Shares]] = {
     "path patching": patched_edges,

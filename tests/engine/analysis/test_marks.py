@@ -10,8 +10,13 @@ from tests.engine import tiny  # noqa: F401 - one thread
 EXACT = "activation patching", "zero ablation", "mean ablation"
 # Of texts of equal length no pair has another length: what tells that of a text is found where it is taken out alone.
 LENGTH = {"reversal": ("activation patching",)}
-# The least recall of each estimate, of the programs in their order: a saturated softmax, or a step, has no slope.
+# The least recall of each estimate, of the programs in their order: a saturated softmax, or a step, has no slope, and a
+# lens reads no block that writes for later ones.
 RECALL = {
+    "logit lens, by block": (0.5, 1.0, 0.5, 1.0, 0.33, 0.33),
+    "table of heads": (1.0, 1.0, 1.0, 1.0, 0.5, 1.0),
+    "what makes it fire": (1.0, 1.0, 1.0, 1.0, 1.0, 1.0),
+    "score split (Why this head)": (1.0, 1.0, 1.0, 1.0, 0.66, 1.0),
     "attribution patching": (0.75, 0.5, 1.0, 1.0, 0.25, 0.25),
     "direct attribution (Why this token)": (0.25, 0.5, 0.5, 1.0, 0.25, 0.25),
     "path patching": (0.85, 1.0, 0.71, 1.0, 0.28, 0.87),
