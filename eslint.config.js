@@ -2,7 +2,7 @@ import js from "@eslint/js";
 import compat from "eslint-plugin-compat";
 
 export default [
-  { ignores: ["node_modules/", "runs/", ".venv/"] },
+  { ignores: ["node_modules/", "runs/", ".venv/", "assets/views/vendor/"] },
   js.configs.recommended,
   {
     rules: {

@@ -153,11 +153,10 @@ def test_of_ten_thousand_lines_the_extremes_are_drawn(look: Callable[..., "Page"
             arrays[`metrics.${name}`] = some(wave);
         made.append({ columns: Object.keys(arrays).map((name) => name.slice(8)), arrays });
         view.metrics = made;
-        view.editions.metrics++;
         view.refresh();
         const line = view.element.querySelector(".curves-plot .xy path.js-line");
         const y = line.getAttribute("d").match(/,-?[\\d.]+/g).map((text) => Number(text.slice(1)));
-        view.metrics = own; view.editions.metrics++; view.refresh();
+        view.metrics = own; view.refresh();
         const { loss: room } = view.parts.curves.at.rooms;
         return { points: y.length, high: Math.min(...y), low: Math.max(...y), room }; })()"""
     found = asked(page, many)
@@ -167,6 +166,28 @@ def test_of_ten_thousand_lines_the_extremes_are_drawn(look: Callable[..., "Page"
     high, low = (height - (value + rim) / (4 + 2 * rim) * height for value in (3.9, 0.01))
     assert found["high"] == pytest.approx(high, abs=0.2)
     assert found["low"] == pytest.approx(low, abs=0.2)
+
+
+def test_a_chart_is_drawn_again_where_something_that_it_reads_is_another(look: Callable[..., "Page"]) -> None:
+    page = look("short")
+    page.locator(".curves-plot .scatterlayer path.js-line").first.wait_for()
+    told = """(change) => { const { run, marks, attentions, task, lr, recipe, probe, pictureCount: pictures } = view;
+        const lines = { anew: [], columns: [], arrays: {}, frames: [], names: {}, watch: [] };
+        view.receive({ run, marks, attentions, task, lr, recipe, probe, pictures, ...lines,
+            status: { ...view.status, ...change } }); }"""
+    found = asked(
+        page,
+        f"""(() => {{ const told = {told}, drawn = [], own = Plotly.react;
+        const count = (act) => {{ drawn.push(0); act(); }};
+        Plotly.react = (plot, ...rest) => (drawn[drawn.length - 1] += plot.matches(".curves-plot"),
+            own(plot, ...rest));
+        for (const act of [() => view.refresh(), () => told({{}}), () => told({{ seconds_left: 3 }}),
+            () => told({{ step: 61 }}), () => view.go({{ step: 3 }}), () => view.go({{ curve: "grad_norm" }}),
+            () => view.measure(), () => (view.destroy(), view.go({{ curve: "lr" }}))]) count(act);
+        Plotly.react = own;
+        return drawn; }})()""",
+    )
+    assert found == [0, 0, 0, 1, 0, 1, 1, 0]
 
 
 def test_a_zoom_of_the_curves_moves_the_track_with_them_and_asks_for_nothing(

@@ -5,7 +5,7 @@ exports. Lines stay lines, for the source map by which a browser's tools show th
 the same script.
 
 A module may import by `import { a, b as c } from`, `import * as all from` and `import(...)`, and may export functions,
-classes and constants where they stand, or those of another module by `export { a } from`.
+classes and constants where they stand, by `export { a as b }`, or those of another module by `export { a } from`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 IMPORTED_STYLE = re.compile(r"""@import url\("([\w./-]+)"\);\n""")
 STATIC = re.compile(r"""(\b(?:from|import)\s*)(["'])(\.\.?/[\w/.-]+)\.js\2""")
 LAZY = re.compile(r"""(\bimport\(\s*)(["'`])(\.\.?/[\w${}/.-]+?)\.js\2""")
-FROM = re.compile(r"""^(import|export)\s+(\{[^{}]*\}|\*\s+as\s+\w+)\s+from\s+"(\.\.?/[\w/.-]+)\.js";""", re.MULTILINE)
+FROM = re.compile(
+    r"""^(?:(import|export)\s+(\{[^{}]*\}|\*\s+as\s+\w+)\s+from\s+"(\.\.?/[\w/.-]+)\.js"|export\s+(\{[^{}]*\}));""",
+    re.MULTILINE,
+)
 EXPORTED = re.compile(r"^export ((?:async )?(?:function\*?|class|const) +(\w+))", re.MULTILINE)
 LEFT_OVER = re.compile(r"^(?:import|export)\b(?!\().*$|\bimport\.meta\b.*$", re.MULTILINE)
 SCRIPT = "views.js"
@@ -73,11 +76,12 @@ def wrap(source: str, name: str) -> str:
     exported: list[str] = []
 
     def bind(match: re.Match[str]) -> str:
-        form, names, path = match.groups()
-        used = f"use({json.dumps(resolve(path, name))})"
-        if form == "export":
+        form, names, path, own = match.groups()
+        used = f"use({json.dumps(resolve(path, name))})" if path else ""
+        if form != "import":
+            names = names or own
             pairs = (one.split(" as ") for one in names.strip("{} \n,").split(","))
-            exported.extend(f"{pair[-1].strip()}: {used}.{pair[0].strip()}" for pair in pairs)
+            exported.extend(f"{pair[-1].strip()}: {used and f'{used}.'}{pair[0].strip()}" for pair in pairs)
             return "\n" * names.count("\n")
         names = re.sub(r"\s+as\s+", ": ", names) if names.startswith("{") else names.split()[-1]
         return f"const {names} = {used};"

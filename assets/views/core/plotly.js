@@ -1,6 +1,7 @@
 // plotly.js inside a view, for a chart along which a cursor moves without a message to the server. The library is a file of the pinned
 // Python package, loaded when the first chart comes to be drawn; a file that works alone carries it.
 
+import { untracked } from "../vendor/signals-core.js";
 import { boxTransform } from "./place.js";
 
 /** @type {Promise<any> | null} */
@@ -145,10 +146,15 @@ export class Chart {
     if (first) {
       adoptStyle(this.element);
       for (const [event, act] of Object.entries(this.heard.on ?? {})) this.element.on(event, act);
-      this.element.on("plotly_relayout", () => this.heard.drawn?.(this.element.layout));
+      this.element.on("plotly_relayout", () => this.tell());
     }
     this.element._fullLayout._calcInverseTransform = unscale;
-    this.heard.drawn?.(this.element.layout);
+    this.tell();
+  }
+
+  /** What follows a drawing is no part of what was drawn: what it reads does not draw the chart again. */
+  tell() {
+    untracked(() => this.heard.drawn?.(this.element.layout));
   }
 
   /** Takes the chart away: the next drawing begins anew. */

@@ -1,7 +1,9 @@
 // The shell of what a page draws: an element as wide as there is room, the state that the address keeps, keys, sources, and the sentence in place
 // of a part that could not be loaded.
 import * as address from "./address.js";
+import { computed } from "../vendor/signals-core.js";
 import { make } from "./dom.js";
+import { observe } from "./observe.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 
@@ -45,6 +47,17 @@ export class View {
     this.refresh();
   }
 
+  /**
+   * `draw` as a function that runs it once more only where the page's edition, or anything observed that it read, is another by then;
+   * returns what it returned last.
+   * @template Drawn
+   * @param {() => Drawn} draw
+   */
+  memoize(draw) {
+    const drawn = computed(() => (this.edition, draw()));
+    return () => drawn.value;
+  }
+
   refresh() {}
 }
 
@@ -75,7 +88,7 @@ export class Shell extends View {
     this.emit = emit;
     this.remembered = remembered;
     /** @type {State} */
-    this.state = restore(address.read());
+    this.state = observe(restore(address.read()));
     /** @type {any} */
     this.hover = null;
     /** @param {KeyboardEvent} event */

@@ -77,7 +77,7 @@ export class Curves {
   constructor(root, page) {
     this.root = root;
     this.page = page;
-    this.drawn = "";
+    this.redraw = page.memoize(() => this.draw());
     this.box = make("div", "curves-box");
     this.plot = make("div", "curves-plot");
     this.plot.setAttribute("role", "figure");
@@ -115,21 +115,7 @@ export class Curves {
   }
 
   update() {
-    const { page } = this;
-    const { metrics, marks: marked, frames, status } = page.editions;
-    const known = [
-      page.edition,
-      metrics,
-      marked,
-      frames,
-      status,
-      page.others.edition,
-      page.state.log,
-      page.state.curve,
-      page.element.closest("[data-theme]")?.dataset.theme,
-    ].join();
-    if (known !== this.drawn) this.draw();
-    this.drawn = known;
+    this.redraw();
     this.head.update();
     this.list.update();
     this.track.move();
@@ -291,7 +277,7 @@ export class Curves {
   rescale(range) {
     const { at, page } = this;
     this.scale = scaleOf(range, [at.left, at.right], page.state.log);
-    this.track.draw({ ...at, most: range.join(), scale: this.scale });
+    this.track.draw({ ...at, range, log: page.state.log, scale: this.scale });
   }
 
   /** The numbers at the handle. */

@@ -8,6 +8,7 @@ import { legend } from "../components/legend.js";
 import { make, pencil } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { css, ramp, step } from "../core/palette.js";
+import { signal } from "../vendor/signals-core.js";
 import { axis, holds, isPicture, kindOf, masked, most, pattern, positionOf, rowOf } from "./frames.js";
 import { brightness, inks, next, words, writing } from "./probe_answers.js";
 import { form } from "./probe_form.js";
@@ -43,12 +44,8 @@ export function mount(root, page, answer) {
 }
 
 class Probe {
-  /** @type {number | null} of the map, where no position of the answer belongs to its rows */
-  row = null;
-  /** @type {number} CSS pixels */
-  width;
-  /** @type {number} the page's edition in which that was measured */
-  measured;
+  /** of the map, where no position of the answer belongs to its rows */
+  row = signal(/** @type {number | null} */ (null));
   /** @type {string} the sizes with which the place of the answers was found */
   stood;
 
@@ -61,7 +58,8 @@ class Probe {
     this.root = root;
     this.page = page;
     this.answer = answer;
-    this.shown = "";
+    this.width = page.memoize(() => root.clientWidth); // CSS pixels
+    this.redraw = page.memoize(() => this.show());
     /** @param {number} row */
     const pick = (row) => this.pick(row);
     const title = make("div", "probe-title");
@@ -107,8 +105,12 @@ class Probe {
   mark() {}
 
   update() {
-    const { page } = this;
     this.parts.form.update();
+    this.redraw();
+  }
+
+  show() {
+    const { page } = this;
     const attention = page.attentions.find(({ key }) => key === page.state.attention) ?? page.attentions.at(-1);
     const { frame } = page;
     const there = frame !== null && attention !== undefined && holds(frame, attention.key);
@@ -134,31 +136,13 @@ class Probe {
    */
   draw(frame, attention) {
     const { page, parts } = this;
-    const { layer, head, position } = page.state;
-    if (this.width === undefined || this.measured !== page.edition) {
-      this.width = this.root.clientWidth;
-      this.measured = page.edition;
-    }
-    const now = [
-      page.edition,
-      page.editions.frames,
-      page.editions.probe,
-      this.width,
-      frame.step,
-      attention.key,
-      layer,
-      head,
-      position,
-      this.row,
-    ].join();
-    if (now === this.shown) return;
-    this.shown = now;
+    const chosen = this.row.value;
     const kind = kindOf(page, frame);
     const at = positionOf(page, frame, kind);
     const shown = headOf(page, frame, attention);
     const row =
       rowOf(page, frame, attention, at) ??
-      (this.row !== null && this.row < shown.rows.length ? this.row : isPicture(page) ? 0 : null);
+      (chosen !== null && chosen < shown.rows.length ? chosen : isPicture(page) ? 0 : null);
     const losses = most(page);
     this.step.textContent = `at step ${frame.step.toLocaleString("en")}`;
     parts.choice.update(attention);
@@ -169,7 +153,7 @@ class Probe {
     parts.picture.update(frame, kind, shown, row ?? 0, losses, this.beside(attention));
     parts.words.update(frame, kind, at, attention, losses);
     this.said.hidden = kind === "class" || kind === "pixels";
-    this.stand([page.edition, this.width, attention.key, shown.rows.length, kind].join());
+    this.stand([page.edition, this.width(), attention.key, shown.rows.length, kind].join());
     parts.written.update(frame, kind, at, losses, this.said.clientWidth);
     parts.next.update(frame, kind, at, attention);
   }
@@ -193,7 +177,7 @@ class Probe {
    * @param {HeadMap} shown
    */
   rooms({ heads: count }, shown) {
-    const { width } = this;
+    const width = this.width();
     const wanted = FRAME + count * THUMBNAIL;
     const left = width - wanted - GAP;
     return left >= widest(shown) ? [wanted, left] : [width, width];
@@ -204,8 +188,8 @@ class Probe {
    * @param {Attention} attention
    */
   beside({ heads: count }) {
-    const left = this.width - FRAME - count * (THUMBNAIL + 14) - GAP;
-    return left >= 2 * FIGURE + GAP ? left : this.width;
+    const left = this.width() - FRAME - count * (THUMBNAIL + 14) - GAP;
+    return left >= 2 * FIGURE + GAP ? left : this.width();
   }
 
   /**
@@ -235,7 +219,7 @@ class Probe {
     const { page } = this;
     const attention = page.attentions.find(({ key }) => key === page.state.attention);
     if (page.frame && attention && rowOf(page, page.frame, attention, row) !== null) return page.go({ position: row });
-    this.row = row;
+    this.row.value = row;
     this.update();
   }
 }

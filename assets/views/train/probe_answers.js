@@ -147,18 +147,17 @@ export function scale(page) {
   bar.style.width = "72px";
   element.append(bar, text);
   let shown = "";
-  /** @type {number | null} */
-  let edition = null;
-  /** @param {number} ends */
-  const update = (ends) => {
-    const said = `0 to ${ends.toFixed(1)} nats`;
-    if (said !== shown) text.textContent = shown = said;
-    if (edition === page.edition) return;
-    edition = page.edition;
+  const paint = page.memoize(() => {
     const table = ramp(page.element, "probability", "unit");
     bar.style.background = `linear-gradient(to right, ${range(0, 9)
       .map((i) => css(table[evenly(i / 8)]))
       .join(", ")})`;
+  });
+  /** @param {number} ends */
+  const update = (ends) => {
+    const said = `0 to ${ends.toFixed(1)} nats`;
+    if (said !== shown) text.textContent = shown = said;
+    paint();
   };
   return { element, update };
 }

@@ -1,8 +1,9 @@
 // The example that is watched, in fields: another one can be given at any time, and the past is looked at again with it.
 import { make } from "../core/dom.js";
+import { computed } from "../vendor/signals-core.js";
 
 /**
- * @import { Example } from "./run.js"
+ * @import { Example, Probe } from "./run.js"
  * @import { Page } from "./train.js"
  */
 
@@ -45,7 +46,10 @@ export function form(page) {
     submit,
     said,
   );
-  let [edition, waiting, refused] = ["", false, ""];
+  let [waiting, refused] = [false, ""];
+  /** @type {{ run: string | null, probe: Probe | null, objective: string | undefined } | undefined} */
+  let known;
+  const watching = computed(() => ({ run: page.run, probe: page.probe, objective: page.task?.objective }));
   let touched = false; // whether somebody has written here what is not asked yet, or not answered
 
   const watched = () => JSON.stringify(given(page)) === JSON.stringify(asked());
@@ -108,10 +112,10 @@ export function form(page) {
     said.classList.toggle("refused", Boolean(refused || page.probe?.error));
   };
   const update = () => {
-    const now = [page.run, page.editions.probe, page.task?.objective].join();
-    if (now !== edition) {
-      const other = edition.split(",")[0] !== String(page.run);
-      edition = now;
+    const now = watching.value;
+    if (now !== known) {
+      const other = now.run !== known?.run;
+      known = now;
       if (other) refused = "";
       if (other || !touched || watched()) show();
     }

@@ -1,4 +1,5 @@
 // What is known of the run that the page looks at, as it was told so far, and how more is asked for: one place for all parts.
+import { observe, settle } from "../core/observe.js";
 import { Shell } from "../core/shell.js";
 import { inquire } from "../core/store.js";
 
@@ -90,7 +91,7 @@ export class Run extends Shell {
   constructor(root, name, keeping) {
     super(root, name, keeping);
     this.run = null;
-    this.editions = { metrics: 0, frames: 0, watch: 0, marks: 0, probe: 0, status: 0 }; // each grows when that is another
+    this.answers = 0; // that were taken in
     this.forget(null);
   }
 
@@ -117,7 +118,6 @@ export class Run extends Shell {
     this.second = null;
     this.shown = 0;
     this.hover = null;
-    for (const name of /** @type {(keyof Run["editions"])[]} */ (Object.keys(this.editions))) this.editions[name]++;
   }
 
   /** Whether its process is there: it learns, waits or rests. */
@@ -131,30 +131,20 @@ export class Run extends Shell {
    */
   take(answer) {
     if (answer.fresh) this.forget(this.run);
-    const { editions } = this;
+    this.answers++;
     if (answer.anew.includes("metrics")) this.metrics = new Metrics();
-    if (answer.columns.length || answer.anew.includes("metrics")) editions.metrics++;
     this.metrics.append(answer);
     this.takeFrames(answer);
     this.takeWatched(answer);
-    for (const name of /** @type {const} */ (["marks", "probe", "status", "attentions"])) {
-      if (JSON.stringify(answer[name]) === JSON.stringify(this[name])) continue;
-      Object.assign(this, { [name]: answer[name] });
-      editions[name === "attentions" ? "frames" : name]++;
-    }
-    this.task = answer.task;
-    this.lr = answer.lr;
-    this.recipe = answer.recipe;
-    this.pictureCount = answer.pictures;
+    const { marks, probe, attentions, task, lr, recipe, pictures } = answer;
+    settle(/** @type {Run} */ (this), { marks, probe, attentions, task, lr, recipe, pictureCount: pictures });
+    if (this.status) settle(this.status, answer.status);
+    else this.status = observe({ ...answer.status });
   }
 
   /** @param {Update} answer */
   takeFrames({ anew, frames, arrays, names }) {
-    Object.assign(this.names, names);
-    if (anew.includes("frames")) {
-      this.frames = new Map();
-      this.steps = [];
-    }
+    if (Object.keys(names).length) this.names = { ...this.names, ...names };
     if (!frames.length && !anew.includes("frames")) return;
     /** @type {Record<string, NamedArray>[]} */
     const made = frames.map(() => ({}));
@@ -162,18 +152,18 @@ export class Run extends Shell {
       const [first, index, ...rest] = name.split(".");
       if (first === "frames") made[Number(index)][rest.join(".")] = array;
     }
-    frames.forEach(({ step, kept }, i) => this.frames.set(step, { step, kept, arrays: made[i] }));
+    /** @type {[step: number, frame: Frame][]} */
+    const added = frames.map(({ step, kept }, i) => [step, { step, kept, arrays: made[i] }]);
+    this.frames = new Map([...(anew.includes("frames") ? [] : this.frames), ...added]);
     this.steps = Array.from(this.frames.keys()).sort((a, b) => a - b);
-    this.editions.frames++;
   }
 
   /** @param {Update} answer */
   takeWatched({ anew, watch }) {
     if (!watch.length && !anew.includes("watched")) return;
-    if (anew.includes("watched")) this.watch = [];
-    const known = new Map([...this.watch, ...watch].map((line) => [line.step, line]));
+    const before = anew.includes("watched") ? [] : this.watch;
+    const known = new Map([...before, ...watch].map((line) => [line.step, line]));
     this.watch = Array.from(known.values()).sort((a, b) => a.step - b.step);
-    this.editions.watch++;
   }
 
   /**
@@ -206,6 +196,7 @@ export class Metrics {
     this.length = 0;
     /** @type {Record<string, Float64Array>} of which the first `length` count */
     this.columns = {};
+    observe(this);
   }
 
   /**
@@ -215,13 +206,15 @@ export class Metrics {
   append({ columns, arrays }) {
     const count = columns.length ? arrays[`metrics.${columns[0]}`].data.length : 0;
     if (!count) return;
-    for (const name of columns) this.columns[name] ??= new Float64Array(ROOM).fill(NaN);
-    for (const [name, column] of Object.entries(this.columns)) {
+    const held = { ...this.columns };
+    for (const name of columns) held[name] ??= new Float64Array(ROOM).fill(NaN);
+    for (const [name, column] of Object.entries(held)) {
       const roomy = grown(column, this.length + count);
       const added = arrays[`metrics.${name}`]?.data;
       if (added) roomy.set(added, this.length);
-      this.columns[name] = roomy;
+      held[name] = roomy;
     }
+    this.columns = held;
     this.length += count;
   }
 
@@ -492,7 +485,7 @@ export class Overlays {
     this.changed = changed;
     this.timer = 0;
     this.closed = false;
-    this.edition = 0;
+    observe(this);
   }
 
   /**
@@ -504,7 +497,6 @@ export class Overlays {
     if (before === after) return;
     this.metrics = new Map(names.map((name) => [name, this.metrics.get(name) ?? new Metrics()]));
     this.still = new Map(names.map((name) => [name, 0]));
-    this.edition++;
     this.look();
   }
 
@@ -514,15 +506,15 @@ export class Overlays {
    * @param {Record<string, NamedArray>} arrays
    */
   hold(runs, arrays) {
-    runs.forEach(({ name, columns }, i) => {
+    const told = runs.map(({ name, columns }, i) => {
       const made = new Metrics();
       made.append({
         columns,
         arrays: Object.fromEntries(columns.map((column) => [`metrics.${column}`, arrays[`laid.${i}.${column}`]])),
       });
-      this.metrics.set(name, made);
+      return /** @type {[name: string, metrics: Metrics]} */ ([name, made]);
     });
-    this.edition++;
+    this.metrics = new Map([...this.metrics, ...told]);
   }
 
   /**
@@ -555,8 +547,7 @@ export class Overlays {
       const same = before.length === made.length && before.last === made.last;
       this.still.set(name, same ? (this.still.get(name) ?? 0) + 1 : 0);
       if (same) return;
-      this.metrics.set(name, made);
-      this.edition++;
+      this.metrics = new Map(this.metrics).set(name, made);
       this.changed(name, "");
     } catch (error) {
       this.still.set(name, PATIENCE);

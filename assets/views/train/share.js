@@ -28,7 +28,7 @@ export function parts({ state }) {
  * @param {Page} page
  */
 export function looked(page) {
-  const { state, frame, status, editions } = page;
+  const { state, frame, status } = page;
   if (!status) return { where: "", what: "", sentence: "" };
   const attention = page.attentions.find(({ key }) => key === state.attention);
   const where = [`step ${whole(page.shown)} of ${whole(status.steps)}`, attention && headOf(attention, state)]
@@ -38,7 +38,7 @@ export function looked(page) {
   if (!frame || !attention) return told;
   const other = page.second?.step ?? page.steps[0];
   const { layer, head } = state;
-  const now = Object.values(editions).join(); // a run goes on: what was told of it before is not what it is now
+  const now = String(page.answers); // a run goes on: what was told of it before is not what it is now
   return {
     ...told,
     asks: {

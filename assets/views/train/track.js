@@ -2,7 +2,9 @@
 // what happened. Ours, because a handle moves through every frame of a run without a message to the server.
 import { svg } from "../components/stack.js";
 import { make, range } from "../core/dom.js";
+import { observe, settle } from "../core/observe.js";
 import { inside } from "../core/place.js";
+import { computed } from "../vendor/signals-core.js";
 import { upTo } from "./run.js";
 import { whole } from "./transport.js";
 
@@ -15,7 +17,7 @@ import { whole } from "./transport.js";
 
 /**
  * @typedef {"step" | "other"} HandleName
- * @typedef {Place & { most: string, scale: StepScale }} Axis
+ * @typedef {Place & { range: number[], log: boolean, scale: StepScale }} Axis
  */
 
 const RAIL = 30; // px from the top of the track to its rail, with room for the flags above
@@ -298,7 +300,7 @@ export function flags(page) {
   const told = make("p", "flag-told");
   told.hidden = true;
   element.append(told);
-  let drawn = "";
+  const place = observe({ at: /** @type {(Axis & { rail: number }) | null} */ (null) });
   /** @type {{ button: HTMLButtonElement, mark: Mark }[]} */
   let buttons = [];
   /**
@@ -315,11 +317,9 @@ export function flags(page) {
     told.style.bottom = `${at.height - button.offsetTop + 8}px`;
   };
   const hide = () => (told.hidden = true);
-  /** @param {Axis & { rail: number }} at */
-  const draw = (at) => {
-    const key = [page.editions.marks, at.most, at.width, at.rail, page.state.log, page.edition].join();
-    if (key === drawn) return;
-    drawn = key;
+  const redraw = page.memoize(() => {
+    const { at } = place;
+    if (!at) return;
     const focused = buttons.findIndex(({ button }) => button.matches(":focus"));
     const taken = Array(LEVELS).fill(-Infinity);
     hide();
@@ -346,6 +346,11 @@ export function flags(page) {
     });
     element.replaceChildren(...buttons.map(({ button }) => button), told);
     buttons[focused]?.button.focus({ preventScroll: true });
+  });
+  /** @param {Axis & { rail: number }} at */
+  const draw = (at) => {
+    settle(place, { at });
+    redraw();
   };
   const move = () => {
     for (const { button, mark } of buttons) button.classList.toggle("here", mark.step === page.shown);
@@ -362,11 +367,10 @@ export function list(page) {
   const heading = make("h3", "", "What happened");
   const items = make("ol", "happened-list");
   element.append(heading, items);
-  let drawn = "";
   /** @type {{ button: HTMLButtonElement, mark: Mark }[]} */
   let buttons = [];
-  /** @param {boolean} waits */
-  const draw = (waits) => {
+  const waits = computed(() => page.active || !page.metrics.length); // nothing can have happened yet, or more may
+  const drawn = computed(() => {
     buttons = page.marks.map((mark) => {
       const button = make("button", "happening");
       button.type = "button";
@@ -379,16 +383,13 @@ export function list(page) {
       row.append(button);
       return row;
     });
-    const nothing = make("li", "sentence", waits ? SOON : NOTHING);
+    const nothing = make("li", "sentence", waits.value ? SOON : NOTHING);
     items.replaceChildren(...(rows.length ? rows : [nothing]));
-  };
+    return buttons;
+  });
   const update = () => {
     element.hidden = page.status === null;
-    const waits = page.active || !page.metrics.length; // nothing can have happened yet, or more may
-    const key = `${page.editions.marks} ${waits}`;
-    if (key !== drawn) draw(waits);
-    drawn = key;
-    for (const { button, mark } of buttons) button.setAttribute("aria-current", String(mark.step === page.shown));
+    for (const { button, mark } of drawn.value) button.setAttribute("aria-current", String(mark.step === page.shown));
   };
   return { element, update };
 }

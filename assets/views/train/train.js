@@ -4,6 +4,7 @@ import { bubble } from "../components/bubble.js";
 import { byArrows } from "../components/tablist.js";
 import * as address from "../core/address.js";
 import { make } from "../core/dom.js";
+import { observe } from "../core/observe.js";
 import { isElsewhere } from "../core/shell.js";
 import { inquire } from "../core/store.js";
 import * as curves from "./curves.js";
@@ -75,6 +76,7 @@ class TrainView extends Run {
     );
     this.others = new Overlays((name, sentence) => this.updateOverlay(name, sentence));
     if (this.asked.runs) emit("order", String(this.asked.runs)); // in links of an earlier version
+    observe(this);
   }
 
   destroy() {
@@ -109,7 +111,6 @@ class TrainView extends Run {
   follow(run) {
     if (this.run !== null) Object.assign(this.state, { step: "live", other: null });
     this.forget(run);
-    this.edition++;
     this.remember();
     this.follower.follow(run || this.data.recorded ? run : null);
   }

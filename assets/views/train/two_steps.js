@@ -32,11 +32,6 @@ export function mount(root, page) {
 }
 
 class Two {
-  /** @type {number} CSS pixels */
-  width;
-  /** @type {number} the page's edition in which that was measured */
-  measured;
-
   /**
    * @param {HTMLElement} root
    * @param {Page} page
@@ -44,7 +39,8 @@ class Two {
   constructor(root, page) {
     this.root = root;
     this.page = page;
-    this.shown = "";
+    this.width = page.memoize(() => root.clientWidth); // CSS pixels
+    this.update = page.memoize(() => this.redraw());
     /** @param {number} row */
     const pick = (row) => {
       const { attention } = this;
@@ -79,30 +75,10 @@ class Two {
     return attentions.find(({ key }) => key === state.attention) ?? attentions.at(-1);
   }
 
-  update() {
+  redraw() {
     const { page, attention } = this;
-    const { layer, head, position } = page.state;
-    if (this.measured !== page.edition) {
-      this.width = this.root.clientWidth;
-      this.measured = page.edition;
-    }
     const first = page.frames.get(page.steps[0]) ?? null;
     const other = page.second ?? first;
-    const now = [
-      page.edition,
-      page.editions.frames,
-      page.editions.probe,
-      page.editions.marks,
-      page.frame?.step,
-      other?.step,
-      page.state.other,
-      attention?.key,
-      layer,
-      head,
-      position,
-    ].join();
-    if (now === this.shown) return;
-    this.shown = now;
     const { frame } = page;
     const there = other && frame && attention && [other, frame].every((one) => holds(one, attention.key));
     const pair = there ? [other, frame].sort((a, b) => a.step - b.step) : null;
@@ -127,7 +103,7 @@ class Two {
     const [first, second] = [headOf(page, before, attention), headOf(page, after, attention)];
     const sides = /** @type {const} */ (["rows", "cols"]);
     const alike = sides.every((side) => JSON.stringify(first[side]) === JSON.stringify(second[side]));
-    const width = page.narrow ? this.width : Math.floor((this.width - 2 * GAP) / 3);
+    const width = page.narrow ? this.width() : Math.floor((this.width() - 2 * GAP) / 3);
     const row = rowOf(page, after, attention, position);
     const draws = [first, second, alike ? changed(first, second) : null];
     const names = [

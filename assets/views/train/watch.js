@@ -6,6 +6,7 @@ import { number, percent } from "../core/format.js";
 import { colour, css, ramp, STEPS } from "../core/palette.js";
 import { inside } from "../core/place.js";
 import { Chart } from "../core/plotly.js";
+import { computed, signal } from "../vendor/signals-core.js";
 import { axisOfSteps, chartConfig, extent, logged, roundUp, scaleOf } from "./charts.js";
 import { whole } from "./transport.js";
 
@@ -131,7 +132,7 @@ const MOVES = {
   End: Infinity,
 };
 
-let drawnAs = "map"; // remembered while one looks at other tabs
+const drawnAs = signal("map"); // remembered while one looks at other tabs
 
 /**
  * @param {HTMLElement} root
@@ -150,7 +151,7 @@ function gradients(root, page) {
       ["lines", "Lines"],
     ],
     (value) => {
-      drawnAs = value;
+      drawnAs.value = value;
       update();
     },
   );
@@ -189,21 +190,20 @@ function gradients(root, page) {
     place(view);
   };
   const chart = new Chart(plot, page.data.plotly, { drawn, failed: (sentence) => page.parts.say(sentence) });
-  let known = "";
+  const measured = computed(() => page.watch.filter((line) => Object.keys(line.gradients).length));
+  const redraw = page.memoize(() => {
+    lay(view, measured.value, element.clientWidth);
+    chart.draw(...(drawnAs.value === "map" ? heatmap(view) : normLines(view)), chartConfig("loupe-gradients"));
+    list(view);
+  });
 
   const update = () => {
-    const lines = page.watch.filter((line) => Object.keys(line.gradients).length);
-    none.hidden = lines.length > 0;
-    for (const part of [track, at, chosen.element]) part.hidden = !lines.length;
-    if (!lines.length) return;
-    chosen.show(drawnAs);
-    const key = [page.edition, page.editions.watch, page.active, element.clientWidth, page.state.log, drawnAs].join();
-    if (key !== known) {
-      known = key;
-      lay(view, lines, element.clientWidth);
-      chart.draw(...(drawnAs === "map" ? heatmap(view) : normLines(view)), chartConfig("loupe-gradients"));
-      list(view);
-    }
+    const { length } = measured.value;
+    none.hidden = length > 0;
+    for (const part of [track, at, chosen.element]) part.hidden = !length;
+    if (!length) return;
+    chosen.show(drawnAs.value);
+    redraw();
     tell(view, at);
   };
   listen(view, update);
@@ -220,13 +220,13 @@ function lay(view, lines, width) {
   const { page } = view;
   const parts = partsOf(lines, "gradients");
   const names = page.narrow ? NAMES.narrow : NAMES.wide;
-  const [left, right] = drawnAs === "map" ? [names, width - NUMBERS] : [TICKS, width - NUMBERS - names];
+  const [left, right] = drawnAs.value === "map" ? [names, width - NUMBERS] : [TICKS, width - NUMBERS - names];
   const most = extent(lines[lines.length - 1].step, page.status?.steps ?? 0, page.active);
   const norms = lines.flatMap((line) => Object.values(line.gradients)).filter((norm) => norm > 0);
   const ends = norms.length ? [1 / roundUp(1 / Math.min(...norms)), roundUp(Math.max(...norms))] : [0.5, 2];
   const range = ends[1] > ends[0] ? ends : [ends[0] / 2, ends[0] * 2];
   const height =
-    drawnAs === "map" ? TOP + parts.length * ROW + BOTTOM : Math.max(LEAST, TOP + BOTTOM + parts.length * APART);
+    drawnAs.value === "map" ? TOP + parts.length * ROW + BOTTOM : Math.max(LEAST, TOP + BOTTOM + parts.length * APART);
   const axis = axisOfSteps(most, page.state.log);
   Object.assign(view, {
     lines,
@@ -255,7 +255,7 @@ function layoutOf({ page, width, height, left, right, axis, plot }, yaxis) {
     margin,
     dragmode,
     hovermode: "closest",
-    uirevision: `${page.run} ${page.state.log} ${drawnAs}`,
+    uirevision: `${page.run} ${page.state.log} ${drawnAs.value}`,
     xaxis: axis,
     yaxis,
   };
@@ -349,7 +349,7 @@ function list(view) {
   /** @param {number} norm */
   const upward = (norm) =>
     TOP + room * (1 - Math.max(0, Math.log(Math.max(norm, range[0]) / range[0]) / Math.log(range[1] / range[0])));
-  const map = drawnAs === "map";
+  const map = drawnAs.value === "map";
   const places = parts.map((part, i) => ({
     part,
     i,
@@ -477,9 +477,6 @@ function histograms(root, page, what) {
   root.append(element);
   /** @type {Map<string, ReturnType<typeof panelOf>>} by its part */
   const panels = new Map();
-  let [known, shown] = ["", ""];
-  /** @type {WatchLine[]} */
-  let lines = [];
   const sight = new IntersectionObserver(
     (entries) => {
       for (const { target, isIntersecting } of entries)
@@ -488,8 +485,8 @@ function histograms(root, page, what) {
     { rootMargin: "200px" },
   );
 
-  const build = () => {
-    lines = page.watch.filter((line) => Object.keys(line[what]).length);
+  const build = page.memoize(() => {
+    const lines = page.watch.filter((line) => Object.keys(line[what]).length);
     const parts = partsOf(lines, what);
     for (const [part, panel] of panels) if (!parts.includes(part)) (panel.destroy(), panels.delete(part));
     const elements = parts.map((part) => {
@@ -502,23 +499,20 @@ function histograms(root, page, what) {
       return panel.element;
     });
     if (elements.some((one, i) => grid.children[i] !== one)) grid.replaceChildren(...elements);
-  };
-  const update = () => {
-    const edition = [page.edition, page.editions.watch, element.clientWidth].join();
-    if (edition !== known) {
-      build();
-      [known, shown] = [edition, ""];
-    }
-    none.hidden = lines.length > 0;
-    at.hidden = grid.hidden = !lines.length;
-    if (!lines.length) return;
+    return lines;
+  });
+  const show = page.memoize(() => {
+    const lines = build();
     const index = nearest(lines, page.shown);
-    const key = `${index} ${page.shown}`;
-    if (key === shown) return;
-    shown = key;
     at.textContent = stepOf(lines[index], page.shown);
     const before = indicesBefore(index).map((i) => lines[i]);
     for (const panel of panels.values()) panel.show(lines[index], before);
+  });
+  const update = () => {
+    const lines = build();
+    none.hidden = lines.length > 0;
+    at.hidden = grid.hidden = !lines.length;
+    if (lines.length) show();
   };
   const destroy = () => {
     sight.disconnect();
