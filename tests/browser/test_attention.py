@@ -316,6 +316,17 @@ def test_256_tokens_scroll_inside_and_an_exact_layer_is_fetched_once(look: Calla
     assert wire.reruns == sent + 1
 
 
+def test_names_stand_beside_their_rows_in_a_window_of_another_height(look: Callable[..., "Page"]) -> None:
+    page = look("The dog was happy. " * 6)
+    for height in (1400, 700, 1400):
+        page.set_viewport_size({"width": 1280, "height": height})
+        tall = root(page).evaluate(
+            "e => { e.loupe.go({head: 1 - e.loupe.state.head % 2});"
+            " return [...e.querySelectorAll('.map-left, .map-grid canvas')].map((one) => one.offsetHeight); }"
+        )
+        assert tall[0] == pytest.approx(tall[1], abs=3)
+
+
 def test_markup_in_a_text_is_shown_as_text(look: Callable[..., "Page"]) -> None:
     hostile = "<img src=x onerror=alert(1)><b>x</b> $x$"
     page = look(hostile)

@@ -8,6 +8,7 @@ import { mount as mountHeads } from "./heads.js";
 import { WholeSource } from "./source.js";
 import { clamp, led, remembered, restore, VIEWS } from "./state.js";
 import { make } from "../core/dom.js";
+import { observe } from "../core/observe.js";
 import { attempt, SourceShell } from "../core/shell.js";
 import { request } from "../core/store.js";
 import { Trace } from "../core/trace.js";
@@ -60,7 +61,7 @@ export function mount(root, data) {
 /**
  * What a view of one head reads: of this page, of a window into it (window.js), or of a run on a page about several (compare/face.js).
  * @typedef {{ trace: import("./window.js").HeadTrace, state: State, hover: Hovered | null, width: number, narrow: boolean,
- *   edition: number | string, keys: string[], specialKeys: boolean[], someKeys?: boolean, drawnAgain?: number, page?: object,
+ *   edition: number | string, memoize: import("../core/shell.js").View<Data>["memoize"], keys: string[], specialKeys: boolean[], someKeys?: boolean, drawnAgain?: number, page?: object,
  *   line?: LineOf, weightsOf?: (row: number) => Float64Array, hook(part: string): string, pattern(layer: number, head: number): Pattern,
  *   go(change: Change): void, point(where: Hovered | null): void, tip(title: string | null, value?: string): void,
  *   tell(sentence: string): void,
@@ -93,6 +94,7 @@ class Attention extends SourceShell {
   constructor(root) {
     const loadTiled = () => import("./tiled_source.js");
     super(root, "attention", { restore, remembered, Whole: WholeSource, loadTiled });
+    observe(this);
   }
 
   destroy() {

@@ -1,5 +1,6 @@
 // The two axes of the map: queries at the left, keys on top, as many of their pieces as can be read, and always the lit ones.
 import { make, pencil } from "../core/dom.js";
+import { memoize } from "../core/observe.js";
 import { band } from "../core/turns.js";
 
 /**
@@ -7,8 +8,8 @@ import { band } from "../core/turns.js";
  * @typedef {{ element: HTMLElement, i: number, thin: boolean }} Label
  * @typedef {{ row: number | null, col: number | null }} Place on one axis or both
  * @typedef {{ trace: { pieces: string[], special: Special[], roles: string[] }, keys: string[], specialKeys: Special[],
- *   edition: number | string, width: number, narrow: boolean, tallest?: number, above?: number, state?: { focus: string },
- *   go(change: { query?: number, key?: number }): unknown, point(where: Place | null): unknown }} Page
+ *   narrow: boolean, tallest?: number, above?: number, state?: { focus: string },
+ *   go(change: { query?: number, key?: number }): unknown, point(where: Place | null): unknown }} Page what they read of it is observed
  */
 
 const LINE = 13; // CSS pixels between two written pieces
@@ -20,7 +21,7 @@ const [SINE, COSINE] = [0.82, 0.57]; // of the angle of a slanted piece
 const KEPT = 4096; // widths that are remembered
 
 /**
- * {place, around(page), above(page, wide), show(page, block, size), mark(row, col), reveal(row, col, size)} in a box that scrolls.
+ * {place, around(page), above(page, wide), show(size), mark(row, col), reveal(row, col, size)} in a box that scrolls.
  * @param {Page} page
  * @param {HTMLElement} scroll
  */
@@ -31,7 +32,7 @@ export function axes(page, scroll) {
   const [top, left, place] = [make("div", "map-top"), make("div", "map-left"), make("div")];
   grid.append(corner, top, left, place);
   scroll.append(grid);
-  /** @type {{ key: string, rows: Label[], cols: Label[] } | null} what stands there */
+  /** @type {{ rows: Label[], cols: Label[] } | null} what stands there */
   let shown = null;
   /**
    * @param {Event} event
@@ -59,32 +60,25 @@ export function axes(page, scroll) {
     axis.addEventListener("pointerleave", () => page.point(null));
   }
 
-  /**
-   * @param {unknown} _
-   * @param {Pick<Block, "rows" | "cols">} block
-   * @param {{ wide: number, width: number, pitch: number }} size
-   */
-  const show = (_, block, size) => {
+  const show = memoize((/** @type {{ wide: number, width: number, pitch: number }} */ size) => {
+    const { pieces, special, roles } = page.trace;
     const tall = Math.max(page.above ?? 0, above(page, size.wide)); // beside other maps as tall as theirs
-    const key = [page.edition, page.width, block.rows, block.cols, size.wide, tall].join();
-    if (shown?.key === key) return;
     const upright = stands(page, size.wide);
     grid.style.setProperty("--beside", `${beside(page)}px`);
     grid.style.setProperty("--above", `${tall}px`);
     grid.style.setProperty("--slanted", upright ? "none" : `${slanted(page)}px`);
-    left.style.height = `${size.pitch * block.rows}px`;
+    left.style.height = `${size.pitch * pieces.length}px`;
     top.style.width = `${size.width + overhang(page)}px`;
     place.style.width = `${size.width}px`;
     grid.classList.toggle("small-pieces", size.pitch < 16);
     shown = {
-      key,
       rows: labels(
         left,
-        page.trace.pieces,
-        page.trace.special,
+        pieces,
+        special,
         size.pitch,
         (element, i) =>
-          (element.style.top = `${Math.max(0, Math.min(size.pitch * block.rows - TEXT, (i + 0.5) * size.pitch - TEXT / 2))}px`),
+          (element.style.top = `${Math.max(0, Math.min(size.pitch * pieces.length - TEXT, (i + 0.5) * size.pitch - TEXT / 2))}px`),
       ),
       cols: labels(
         top,
@@ -94,11 +88,11 @@ export function axes(page, scroll) {
         (element, i) => (element.style.transform = at((i + 0.5) * size.wide, upright)),
       ),
     };
-    if (page.trace.roles.length && page.state?.focus === "attn") {
-      left.append(...band(page.trace.roles, size.pitch, "top"));
-      top.append(...band(page.trace.roles, size.wide, "left"));
+    if (roles.length && page.state?.focus === "attn") {
+      left.append(...band(roles, size.pitch, "top"));
+      top.append(...band(roles, size.wide, "left"));
     }
-  };
+  });
   /**
    * @param {number | null} row
    * @param {number | null} col

@@ -38,8 +38,6 @@ class HeadMap {
   answer;
   /** @type {ReturnType<typeof matrix.mount> | undefined} */
   cells;
-  /** @type {string | undefined} */
-  legendKey;
 
   /**
    * @param {HTMLElement} root
@@ -60,6 +58,10 @@ class HeadMap {
     this.scroll.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.switcher = switcher(this.line, page, KINDS);
     this.legend = make("div", "map-legend");
+    this.explain = page.memoize(
+      (/** @type {number} */ max, /** @type {boolean} */ edited, /** @type {boolean} */ valued) =>
+        this.legend.replaceChildren(this.ramp(max, edited, valued)),
+    );
     const map = make("div", "map-itself");
     map.append(this.scroll, this.legend);
     this.side.append(map);
@@ -155,8 +157,8 @@ class HeadMap {
     const written = kind.name === "pattern" || (kind.name === "weighted" && page.state.shares) ? "share" : "number";
     if (size.wide >= CELL.valued[written])
       inCells(this.axes.place.querySelector("canvas"), page.element, data, written);
-    this.axes.show(page, block, size);
-    this.showLegend(max, Boolean(edited));
+    this.axes.show(size);
+    this.explain(max, Boolean(edited), size.wide >= CELL.valued.share);
   }
 
   /**
@@ -198,22 +200,19 @@ class HeadMap {
   /**
    * @param {number} max
    * @param {boolean} edited
+   * @param {boolean} valued whether cells hold their numbers
    */
-  showLegend(max, edited) {
+  ramp(max, edited, valued) {
     const { page, kind } = this;
     const { shares } = page.state;
-    const key = [page.edition, kind.name, shares, max, edited].join();
-    if (key === this.legendKey) return;
-    this.legendKey = key;
     const { element } = legend(page.element, { role: kind.role, scale: kind.scale, width: 90 });
     const text = element.querySelector(".legend-text");
     if (kind.scale === "signed")
       text.textContent = `±${number(max)} ${kind.name === "scores" ? `q·k${scaled(page.trace.model)}` : "into the softmax"}, ${PERCENTILE}`;
-    else if (kind.name === "pattern")
-      text.textContent = this.size.wide >= CELL.valued.share ? "0 to 100 % of the row" : "0 to 1 of the row";
+    else if (kind.name === "pattern") text.textContent = valued ? "0 to 100 % of the row" : "0 to 1 of the row";
     else text.textContent = shares ? "0 to 1 of the row’s lengths" : `0 to ${number(max)}, length of p · v W_O`;
     if (edited) element.append(editedSign("cells"));
-    this.legend.replaceChildren(element);
+    return element;
   }
 
   /** @param {Found | null} found */

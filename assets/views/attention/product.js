@@ -49,8 +49,7 @@ class Product {
     this.page = page;
     /** @type {number | null} component that is pointed at, as drawn */
     this.place = null;
-    /** @type {number | string | null} */
-    this.edition = null;
+    this.explain = page.memoize(() => this.ramped());
     root.classList.add("attention-product");
     root.loupe = this; // for tests: the numbers behind the picture
     this.title = make("h3", "product-title");
@@ -121,9 +120,7 @@ class Product {
   }
 
   /** What the colours of the products mean, made anew for another theme. */
-  explain() {
-    if (this.edition === this.page.edition) return;
-    this.edition = this.page.edition;
+  ramped() {
     this.ramp = legend(this.root, { role: "attention", scale: "signed", width: 72 });
     this.ramp.element.append(make("span", "legend-text", "q × k"));
     this.legend.replaceChildren(this.ramp.element);

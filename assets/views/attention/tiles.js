@@ -14,8 +14,9 @@ import { legend } from "../components/legend.js";
  * @typedef {import("./numbers.js").Tile} Tile
  * @typedef {import("./attention.js").TiledPage} TiledPage
  * @typedef {{ top: number, left: number, across: number, down: number }} Part of the whole, in weights
+ * @typedef {{ role: string, scale: Scale, width: number, text: string, title?: string }} Ramp what colours mean
  * @typedef {Part & { zoom: number, wide: number, tall: number }} Seen what is in view, and how large a weight is
- * @typedef {"element" | "width" | "narrow" | "edition" | "trace" | "keys" | "specialKeys" | "head" | "state" | "refused" | "tip" | "tell" |
+ * @typedef {"element" | "width" | "narrow" | "edition" | "memoize" | "trace" | "keys" | "specialKeys" | "head" | "state" | "refused" | "tip" | "tell" |
  *   "go" | "remember" | "pattern" | "row" | "movedHere"} Member of a page that a map reads
  * @typedef {Pick<TiledPage, Member> & { numbers: Pick<TiledPage["numbers"], "want" | "of">,
  *   data: Pick<TiledPage["data"], "tile" | "cells" | "across"> }} Page
@@ -49,8 +50,6 @@ export class TileMap {
   rest;
   /** @type {Tile[] | undefined} those that are drawn */
   tiles;
-  /** @type {string | undefined} of the legend */
-  legendEdition;
 
   /**
    * @param {HTMLElement} root
@@ -82,6 +81,12 @@ export class TileMap {
     this.grid.append(corner, this.axes.top, this.axes.left, this.box);
     this.minimap = minimap(page, (row, col) => this.centre(row, col));
     this.legend = make("div", "long-legend");
+    this.explain = page.memoize((/** @type {Ramp} */ { text, title = "", ...ramp }, /** @type {boolean} */ narrow) => {
+      const { element } = legend(page.element, ramp);
+      element.title = title;
+      element.querySelector(".legend-text").textContent = text;
+      this.legend.replaceChildren(element, ...this.besideRamp(narrow));
+    });
     this.sign = editedSign("cells");
     this.switcher = switcher(make("div", "long-shows"), page, TILED);
     root.append(this.switcher.element, this.zoomLine(), this.grid, this.legend);
@@ -239,7 +244,7 @@ export class TileMap {
     this.switcher.show();
     this.axes.left.style.height = `${height}px`;
     Object.assign(this.box.style, { width: `${width}px`, height: `${height}px` });
-    this.showLegend();
+    this.explain(this.ramp(), page.narrow);
     this.show();
   }
 
@@ -386,15 +391,18 @@ export class TileMap {
     );
   }
 
-  showLegend() {
-    const { page } = this;
-    const { kind } = this;
+  /** @returns {Ramp} */
+  ramp() {
+    const { page, kind } = this;
     const text = legendText(kind, kind && page.movedHere()?.max);
-    const edition = [page.edition, kind, text].join();
-    if (this.legendEdition === edition) return;
-    this.legendEdition = edition;
-    const { element } = legend(page.element, { role: kind ? "value" : "attention", scale: "unit", width: 90 });
-    element.querySelector(".legend-text").textContent = text;
+    return { role: kind ? "value" : "attention", scale: "unit", width: 90, text };
+  }
+
+  /**
+   * @param {boolean} narrow
+   * @returns {HTMLElement[]}
+   */
+  besideRamp(narrow) {
     const keys = make("span", "long-keys control");
     for (const [name, does] of [
       ["wheel", "or "],
@@ -403,7 +411,7 @@ export class TileMap {
       ["0", " whole"],
     ])
       keys.append(make("kbd", "", name), ` ${does}`);
-    this.legend.replaceChildren(element, this.sign, ...(page.narrow ? [] : [keys]));
+    return narrow ? [this.sign] : [this.sign, keys];
   }
 
   // --- looking and picking (gestures calls these) --------------------------------------------------------------------------

@@ -351,6 +351,11 @@ class Face {
     return range(0, block.cols).reduce((best, col) => (at(block, row, col) > at(block, row, best) ? col : best), 0);
   }
 
+  /** @type {import("./attention.js").Face["memoize"]} */
+  memoize(draw) {
+    return this.page.memoize(draw);
+  }
+
   get edition() {
     return `${this.page.edition} ${this.trace.trace}`;
   }

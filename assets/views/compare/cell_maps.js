@@ -17,6 +17,7 @@ import { mount as mountPicture } from "../components/picture.js";
  * @typedef {import("../components/picture.js").Grid} Grid
  * @typedef {import("./map.js").Cell} Cell
  * @typedef {import("./map.js").Mapped} Mapped
+ * @typedef {Pick<Mapped, "max" | "blank"> & { differs?: boolean, edited: boolean }} Explained what a legend says
  */
 
 const CELL = { least: 3, legible: 13, most: 30 }; // CSS pixels
@@ -100,6 +101,9 @@ class CellPlace extends Place {
     const [box, picture] = [make("div"), make("div")];
     this.colours = make("div");
     this.body.append(box, this.colours, picture);
+    this.explain = shell.memoize((/** @type {Explained} */ about) =>
+      this.colours.replaceChildren(differs ? differences(shell, letter, about) : weights(shell, about)),
+    );
     const corner = differs
       ? [
           ["key →", "role-key"],
@@ -125,14 +129,10 @@ class CellPlace extends Place {
    * @param {number} wide
    */
   show(data, wide) {
-    const { shell, letter, differs, colours } = this;
     this.head(Boolean(data));
     if (!data) return;
     this.map.update(data, wide);
-    const key = [shell.edition, differs && [data.max, data.differs], Boolean(data.edited)].join();
-    if (colours.dataset.shows !== key)
-      colours.replaceChildren(differs ? differences(shell, letter, data) : weights(shell, data));
-    colours.dataset.shows = key;
+    this.explain({ max: data.max, blank: data.blank, differs: data.differs, edited: Boolean(data.edited) });
     this.picture?.update();
   }
 }
@@ -157,7 +157,6 @@ function own(shell, letter, width) {
     scale: "unit",
     hidden: shell.source.masked(letter),
     edited: editedCells({ trace, state: { focus } }, layer, head),
-    edition: shell.edition,
     width,
     written: { as: "share" },
     label: `${letter}, block ${layer + 1} head ${head + 1}: ${counted(trace.pieces.length, "query", "queries")} by ${counted(special.length, "key")}`,
@@ -214,7 +213,6 @@ function difference(shell, letter, width) {
      */
     hidden: (r, c) => none(r, c) || masked(r, c),
     blank: { rows: rows.map(alone), cols: cols.map(alone) },
-    edition: shell.edition,
     width,
     written: inPoints(block, max),
     label: `${letter} less A: ${counted(rows.length, "query", "queries")} by ${counted(cols.length, "key")}`,
@@ -232,7 +230,7 @@ function inPoints(block, max) {
 
 /**
  * @param {Shell} shell
- * @param {Mapped} data
+ * @param {Explained} data
  */
 function weights(shell, { edited }) {
   const { element } = legend(shell.element, { role: "attention", scale: "unit", width: 72 });
@@ -244,7 +242,7 @@ function weights(shell, { edited }) {
 /**
  * @param {Shell} shell
  * @param {string} letter
- * @param {Mapped & { differs?: boolean }} data
+ * @param {Explained} data
  */
 function differences(shell, letter, { max, blank, differs }) {
   const { element } = legend(shell.element, { role: "edited", scale: "signed", width: 72 });

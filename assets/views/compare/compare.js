@@ -13,6 +13,7 @@ import { WholeSource } from "./source.js";
 import { remembered, restore } from "./state.js";
 import { mount as mountStreams } from "./streams.js";
 import { known as isView, missing } from "./tabs.js";
+import { observe } from "../core/observe.js";
 
 /**
  * @typedef {Compare} Shell
@@ -56,6 +57,7 @@ class Compare extends Cursor {
   constructor(root, emit) {
     const loadTiled = () => import("./tiled_source.js");
     super(root, "compare", { restore, remembered, emit, Whole: WholeSource, loadTiled });
+    observe(this);
   }
 
   destroy() {

@@ -35,6 +35,11 @@ export class RunFace {
     return this.shell.edition;
   }
 
+  /** @type {import("../attention/attention.js").Face["memoize"]} */
+  memoize(draw) {
+    return this.shell.memoize(draw);
+  }
+
   get trace() {
     return this.shell.side(this.letter).trace;
   }

@@ -2,6 +2,7 @@
 import { axes } from "../attention/axes.js";
 import { inCells } from "../attention/values.js";
 import { make, pencil } from "../core/dom.js";
+import { observe, settle } from "../core/observe.js";
 import * as matrix from "../components/matrix.js";
 import { colour } from "../core/palette.js";
 
@@ -11,7 +12,7 @@ import { colour } from "../core/palette.js";
  * @typedef {{ label: string, special: boolean | string }} Name
  * @typedef {{ wide: number, width: number, pitch: number, height: number }} Size
  * @typedef {{ rows: Name[], cols: Name[], block: Block, role: string, scale: Scale, max: number, hidden?: import("../components/cells.js").Hidden,
- *   edited?: Block, blank?: { rows: boolean[], cols: boolean[] } | null, edition: string | number, width: number, above?: number, label: string,
+ *   edited?: Block, blank?: { rows: boolean[], cols: boolean[] } | null, width: number, above?: number, label: string,
  *   written?: { as: string, block?: Block, max?: number } | null }} Mapped
  */
 
@@ -24,7 +25,7 @@ const STRIPE = 5; // CSS pixels between the stripes of what has no partner
 
 /**
  * A map in `root`: {room(data), above(data, wide), update(data, wide, pitch), mark(row, col, picked), reveal(row, col)}. `heard` gets "hover" and "pick" with {row, col} (either may be
- * null for an axis). data = {rows, cols: [{label, special}], block, role, scale, max, hidden, edited, blank: {rows, cols}, edition, width, above, label, written}:
+ * null for an axis). data = {rows, cols: [{label, special}], block, role, scale, max, hidden, edited, blank: {rows, cols}, width, above, label, written}:
  * `written` {as, block?, max?} says what stands in cells that have room for it.
  * @param {HTMLElement} root
  * @param {Heard} heard
@@ -35,7 +36,7 @@ export function map(root, heard, corner = null) {
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "group");
   root.append(scroll);
-  const page = {
+  const page = observe({
     trace: {
       pieces: /** @type {string[]} */ ([]),
       special: /** @type {(boolean | string)[]} */ ([]),
@@ -43,15 +44,14 @@ export function map(root, heard, corner = null) {
     }, // two texts have no turns in common
     keys: /** @type {string[]} */ ([]),
     specialKeys: /** @type {(boolean | string)[]} */ ([]),
-    edition: /** @type {string | number} */ (0),
-    width: 0,
     narrow: true,
+    above: /** @type {number | undefined} */ (undefined),
     tallest: TALLEST,
     /** @param {{ query?: number | null, key?: number | null }} change */
     go: ({ query, key }) => heard("pick", { row: query ?? null, col: key ?? null }),
     /** @param {Cell | null} where */
     point: (where) => heard("hover", where),
-  };
+  });
   const around = axes(page, scroll);
   if (corner)
     scroll.querySelector(".map-corner").replaceChildren(...corner.map(([text, role]) => make("span", role, text)));
@@ -67,10 +67,10 @@ export function map(root, heard, corner = null) {
   });
 
   /** @param {Mapped} data */
-  const see = ({ rows, cols, edition, width, above }) => {
+  const see = ({ rows, cols, width }) => {
     const keys = { keys: cols.map(({ label }) => label), specialKeys: cols.map(({ special }) => special) };
-    Object.assign(page, { ...keys, edition, width, above, narrow: width < ROOMY });
-    page.trace = { ...page.trace, pieces: rows.map(({ label }) => label), special: rows.map(({ special }) => special) };
+    const trace = { pieces: rows.map(({ label }) => label), special: rows.map(({ special }) => special), roles: [] };
+    settle(page, { ...keys, trace, narrow: width < ROOMY });
   };
   return {
     scroll,
@@ -97,6 +97,7 @@ export function map(root, heard, corner = null) {
      */
     update(data, wide, pitch = wide) {
       see(data);
+      settle(page, { above: data.above });
       size = { wide, width: wide * data.cols.length, pitch, height: wide < 7 ? pitch : pitch - (pitch >= 12 ? 2 : 1) };
       const { block, role, scale, max, hidden, edited, label, written } = data;
       const drawn = { block, role, scale, max, hidden, edited, label, ...size };
@@ -106,7 +107,7 @@ export function map(root, heard, corner = null) {
       scroll.setAttribute("aria-label", `${label}; arrow keys move the chosen cell`);
       if (written && wide >= VALUED) inCells(canvas, root, { ...drawn, ...written }, written.as);
       if (data.blank) stripes(canvas, root, size, data.blank);
-      around.show(page, block, size);
+      around.show(size);
     },
     /**
      * @param {number | null} row

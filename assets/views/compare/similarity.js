@@ -155,7 +155,6 @@ export function mount(root, shell) {
       max: 1,
       hidden: undefined,
       blank: null,
-      edition: `${shell.edition} ${beside} ${shell.state.attention}`,
       width: Math.round(root.clientWidth * share),
       written: null,
       label: `similarity of ${counted(block.rows, "head")} of A and ${block.cols} of ${beside}`,

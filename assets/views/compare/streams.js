@@ -108,7 +108,6 @@ export function mount(root, shell) {
         max: max || 1,
         hidden: none,
         blank,
-        edition: `${shell.edition} ${beside} ${attention}`,
         width: root.clientWidth,
         written: null,
         label: "distance of the residual streams, tokens by blocks",

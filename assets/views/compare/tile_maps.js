@@ -7,7 +7,6 @@ import { Maps } from "./maps.js";
 import { alone, mismatch } from "./merge.js";
 import { points } from "./pointed.js";
 import { at } from "../components/cells.js";
-import { legend } from "../components/legend.js";
 import { colour, ramp, step } from "../core/palette.js";
 import { request } from "../core/store.js";
 
@@ -400,23 +399,26 @@ class DifferenceMap extends RunMap {
     this.painter = new SignedPainter(this.canvas, page.element, page);
   }
 
-  showLegend() {
+  /** @returns {import("../attention/tiles.js").Ramp} */
+  ramp() {
     const { page } = this;
-    const { letter } = page;
     const { most } = page.maps;
-    const shows = [page.edition, most, page.largest, letter].join();
-    if (this.legendEdition === shows) return;
-    this.legendEdition = shows;
-    const { element } = legend(page.element, { role: "edited", scale: "signed", width: 72 });
-    element.title = "grey: more in A; in colour: more in the other; empty: exactly 0";
     const ends = most
-      ? `−${points(most)} (more in A) to +${points(most)} (more in ${letter})`
+      ? `−${points(most)} (more in A) to +${points(most)} (more in ${page.letter})`
       : page.largest === 0
         ? "no weight differs"
         : "the difference is on its way";
-    element.querySelector(".legend-text").textContent =
-      `${ends}; empty: exactly 0${page.lonely ? "; chequered: no partner" : ""}`;
-    this.legend.replaceChildren(element);
+    return {
+      role: "edited",
+      scale: "signed",
+      width: 72,
+      text: `${ends}; empty: exactly 0${page.lonely ? "; chequered: no partner" : ""}`,
+      title: "grey: more in A; in colour: more in the other; empty: exactly 0",
+    };
+  }
+
+  besideRamp() {
+    return [];
   }
 
   /** @param {{ top: number, left: number, across: number, down: number }} seen */

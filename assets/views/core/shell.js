@@ -1,9 +1,8 @@
 // The shell of what a page draws: an element as wide as there is room, the state that the address keeps, keys, sources, and the sentence in place
 // of a part that could not be loaded.
 import * as address from "./address.js";
-import { computed } from "../vendor/signals-core.js";
 import { make } from "./dom.js";
-import { observe } from "./observe.js";
+import { memoize, observe } from "./observe.js";
 
 const NARROW = 800; // CSS pixels of width below which everything stands in one column
 
@@ -48,14 +47,13 @@ export class View {
   }
 
   /**
-   * `draw` as a function that runs it once more only where the page's edition, or anything observed that it read, is another by then;
-   * returns what it returned last.
+   * As observe.js has it, and once more for another edition of the page.
+   * @template {unknown[]} Given
    * @template Drawn
-   * @param {() => Drawn} draw
+   * @param {(...given: Given) => Drawn} draw
    */
   memoize(draw) {
-    const drawn = computed(() => (this.edition, draw()));
-    return () => drawn.value;
+    return memoize((/** @type {Given} */ ...given) => (this.edition, draw(...given)));
   }
 
   refresh() {}

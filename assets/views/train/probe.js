@@ -23,7 +23,7 @@ import { picture } from "./probe_picture.js";
  */
 
 /**
- * @typedef {{ block: Block, max: number, rows: Name[], cols: Name[], hidden: Hidden, edition: string }} HeadMap
+ * @typedef {{ block: Block, max: number, rows: Name[], cols: Name[], hidden: Hidden }} HeadMap
  * @typedef {HeadMap & { role?: string, scale?: Scale, label?: string, say?: (r: number, c: number) => string }} DrawnMap
  * @typedef {{ key: string, name: string, title: string, value: number, text: string }} Score of a head
  */
@@ -420,7 +420,7 @@ function scoresOf({ arrays }, attention, layer, head) {
 const CELL = { least: 3, most: 34 }; // CSS pixels
 
 /**
- * What a map of one head shows: {rows, cols, block, max, hidden, edition}, for `draw`.
+ * What a map of one head shows: {rows, cols, block, max, hidden}, for `draw`.
  * @param {Page} page
  * @param {Frame} frame
  * @param {Attention} attention
@@ -436,7 +436,6 @@ export function headOf(page, frame, attention) {
     rows: listed(rows),
     cols: listed(cols),
     hidden: masked(page, frame, attention.key),
-    edition: JSON.stringify([page.edition, attention.key, rows.pieces, cols.pieces]),
   };
 }
 
@@ -469,7 +468,9 @@ export function headMap(page, pick) {
   const drawn = map(element, heard);
   const colours = make("div");
   element.append(colours);
-  let legended = "";
+  const explain = page.memoize((/** @type {string} */ role, /** @type {Scale} */ scale) => {
+    colours.replaceChildren(legend(page.element, { role, scale, width: 72 }).element);
+  });
 
   const mark = () => drawn.mark(over ? over.row : chosen, over ? over.col : null, Boolean(over));
   /**
@@ -480,17 +481,14 @@ export function headMap(page, pick) {
   const update = (next, width, row) => {
     shown = { ...next, say: next.say ?? ((r, c) => spoken(next, r, c)) };
     chosen = row;
-    const { scale = "unit", role = "attention", max, edition } = next;
+    const { scale = "unit", role = "attention", max } = next;
     const data = { ...next, scale, role, width, label: next.label ?? labelOf(page, next), written: null };
     const wide = Math.max(CELL.least, Math.min(CELL.most, Math.floor(10 * drawn.room(data)) / 10));
     drawn.update(data, wide);
     const canvas = element.querySelector("canvas");
     if (canvas) writeShares(canvas, element, { ...data, wide }, scale === "unit" ? max : 1);
     mark();
-    if (legended !== [edition, scale].join()) {
-      legended = [edition, scale].join();
-      colours.replaceChildren(legend(page.element, { role, scale, width: 72 }).element);
-    }
+    explain(role, scale);
     const text = colours.querySelector(".legend-text");
     const said = scale === "unit" ? "0 to 100\u00a0% of the row" : `±${percent(max)}`;
     if (text.textContent !== said) text.textContent = said;

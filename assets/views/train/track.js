@@ -2,7 +2,6 @@
 // what happened. Ours, because a handle moves through every frame of a run without a message to the server.
 import { svg } from "../components/stack.js";
 import { make, range } from "../core/dom.js";
-import { observe, settle } from "../core/observe.js";
 import { inside } from "../core/place.js";
 import { computed } from "../vendor/signals-core.js";
 import { upTo } from "./run.js";
@@ -300,7 +299,6 @@ export function flags(page) {
   const told = make("p", "flag-told");
   told.hidden = true;
   element.append(told);
-  const place = observe({ at: /** @type {(Axis & { rail: number }) | null} */ (null) });
   /** @type {{ button: HTMLButtonElement, mark: Mark }[]} */
   let buttons = [];
   /**
@@ -317,9 +315,7 @@ export function flags(page) {
     told.style.bottom = `${at.height - button.offsetTop + 8}px`;
   };
   const hide = () => (told.hidden = true);
-  const redraw = page.memoize(() => {
-    const { at } = place;
-    if (!at) return;
+  const draw = page.memoize((/** @type {Axis & { rail: number }} */ at) => {
     const focused = buttons.findIndex(({ button }) => button.matches(":focus"));
     const taken = Array(LEVELS).fill(-Infinity);
     hide();
@@ -347,11 +343,6 @@ export function flags(page) {
     element.replaceChildren(...buttons.map(({ button }) => button), told);
     buttons[focused]?.button.focus({ preventScroll: true });
   });
-  /** @param {Axis & { rail: number }} at */
-  const draw = (at) => {
-    settle(place, { at });
-    redraw();
-  };
   const move = () => {
     for (const { button, mark } of buttons) button.classList.toggle("here", mark.step === page.shown);
   };
