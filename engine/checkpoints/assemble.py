@@ -24,6 +24,7 @@ from engine.checkpoints.report import IncompleteWeights, Report, TensorRow
 from engine.checkpoints.weights import Weights
 from engine.model.config import ModelConfig, Positions
 from engine.model.config_check import LARGEST_SIZE
+from engine.model.quantised.tensor import QuantisedTensor
 from engine.model.stored import StoredTensor, as_stored
 from engine.model.transformer import Transformer
 from engine.plurals import count_words
@@ -32,6 +33,7 @@ OWN, WIDE = "loupe", replace(SAME, rounds=True)  # the family of Loupe's own fil
 FLOATS = {str(dtype).removeprefix("torch."): dtype for dtype in (torch.float64, torch.float32, torch.float16)}
 FLOATS["bfloat16"] = torch.bfloat16
 MOST_LAYERS = 1000
+DECODED = 2**28  # bytes of quantised weights that are decoded once and for all: a model that is so small
 PACE_TOKENS, PACE_TRIES = 32, 3  # of the forward pass whose time is told of a model that stays in its file
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -74,7 +76,7 @@ def assemble(
     kept = fill_model(model, rows, weights, places, dtype, as_map)
     seconds = perf_counter() - begun
     model.requires_grad_(False).eval()
-    notes += describe_dtypes(report, dtype)
+    notes += () if weights.schemes else describe_dtypes(report, dtype)
     if as_map:
         notes += (describe_map(model, native, free or 0, seconds),)
     return model, replace(report, notes=report.notes + notes, stored=kept)
@@ -316,13 +318,15 @@ def ask_for_names(unexpected: Sequence[TensorRow]) -> str:
 
 
 def check_kind(name: str, weights: Weights) -> None:
-    if weights.dtypes[name] not in FLOATS:
+    if weights.dtypes[name] not in FLOATS and name not in weights.schemes:
         kinds = ", ".join(FLOATS)
         raise ValueError(f"{weights.label(name)} must be one of {kinds}, got {weights.dtypes[name]}; dequantise it.")
 
 
 def most_common_dtype(weights: Weights, names: Iterable[str]) -> torch.dtype:
-    """Dtype that most of the numbers are stored in."""
+    """Dtype that most of the numbers are stored in; float32 where some are quantised."""
+    if weights.schemes:
+        return torch.float32
     numbers: Counter[str] = Counter()
     for name in names:
         numbers[weights.dtypes[name]] += prod(weights.shapes[name])
@@ -350,6 +354,9 @@ def must_stay_mapped(
 ) -> bool:
     """True where the weights fit the `free` bytes of memory as a map of their file alone. Raises ValueError where they
     fit in no way, before any of them is read."""
+    if weights.schemes:
+        check_room(model, rows, weights, places, dtype, free, name)
+        return False
     sizes = [parameter.numel() for parameter in model.parameters()]
     numbers = sum(sizes)
     if numbers * dtype.itemsize <= free:
@@ -363,6 +370,22 @@ def must_stay_mapped(
         f"{name} needs {numbers:,} numbers x {dtype.itemsize} bytes = {gigabytes(numbers * dtype.itemsize)}, "
         f"and {gigabytes(free)} are free; {advice}, or use a machine with more memory."
     )
+
+
+def check_room(
+    model: Transformer, rows: Iterable[Row], weights: Weights, places: Mapping[str, str], dtype: torch.dtype,
+    free: int, name: str,
+) -> None:  # fmt: skip
+    """Raises ValueError where what is not quantised, and the largest matrix decoded, do not fit the memory."""
+    apart = [
+        prod(weights.shapes[places[one]]) for row in rows for one in row.source if places[one] not in weights.schemes
+    ]
+    needed = (sum(apart) + max(parameter.numel() for parameter in model.parameters())) * dtype.itemsize
+    if needed > free:
+        raise ValueError(
+            f"{name} needs {gigabytes(needed)} beside its file, and {gigabytes(free)} are free; open a smaller model, "
+            "or use a machine with more memory."
+        )
 
 
 def bytes_beside_map(
@@ -428,24 +451,40 @@ def fill_model(
     """
     state: dict[str, Tensor] = {}
     kept_as_stored: dict[str, Tensor] = {}
+    quantised = sum(prod(weights.shapes[name]) for name in weights.schemes) * dtype.itemsize > DECODED
     for row in rows:
         names = [stored[source] for source in row.source]
         read = [weights[name] for name in names]
         for name, tensor in zip(names, read, strict=True):
             check_finite(weights.label(name), tensor)
-        if as_map:
+        if not quantised:
+            read = [one.numbers() if isinstance(one, QuantisedTensor) else one for one in read]
+        if quantised and any(name in weights.schemes for name in names):
+            made = keep_quantised(row, read, model.config, dtype)
+        elif as_map:
             made = keep_stored(row, read, model.config, dtype, weights.mapped.issuperset(names))
         else:
             made = row.read(read, model.config, dtype)
         if row.transform.loses and read[0].dtype == dtype:
             kept_as_stored |= dict(zip(row.source, (tensor.clone() for tensor in read), strict=True))
         state.update(zip(row.target, made, strict=True))
-        kept = {as_stored(tensor).untyped_storage().data_ptr() for tensor in made}
+        kept = {place_of(tensor) for tensor in made}
         for name, tensor in zip(names, read, strict=True):
-            if tensor.untyped_storage().data_ptr() not in kept:
+            if place_of(tensor) not in kept:
                 weights.release(name)
     model.load_state_dict(state, assign=True)
     return kept_as_stored
+
+
+def place_of(tensor: Tensor) -> int:
+    """Where in memory a tensor lies as it is stored."""
+    return (tensor.stored if isinstance(tensor, StoredTensor) else tensor).untyped_storage().data_ptr()
+
+
+def keep_quantised(row: Row, read: list[Tensor], config: ModelConfig, dtype: torch.dtype) -> list[Tensor]:
+    """Tensors that a row makes of quantised ones: quantised as well where they are rows of those, else decoded."""
+    given = [one.of(dtype) if isinstance(one, QuantisedTensor) else one.to(dtype) for one in read]
+    return row.transform.read(given, config)
 
 
 def keep_stored(row: Row, read: list[Tensor], config: ModelConfig, dtype: torch.dtype, mapped: bool) -> list[Tensor]:
@@ -464,6 +503,8 @@ def keep_stored(row: Row, read: list[Tensor], config: ModelConfig, dtype: torch.
 
 def check_finite(name: str, tensor: Tensor) -> None:
     """Raise ValueError for NaN or infinity. The sum is quick, but may overflow; then the extremes tell."""
+    if isinstance(tensor, QuantisedTensor) and tensor.scheme.is_finite(tensor.stored):
+        return
     if not torch.isfinite(tensor.sum()) and not all(torch.isfinite(end) for end in tensor.aminmax()):
         raise ValueError(
             f"{name} must hold finite numbers, has NaN or infinity: its training diverged, or it is damaged."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -23,6 +24,10 @@ from engine.checkpoints.config_keys import describe_defaults, describe_doubles, 
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.folder_settings import FolderSettings, read_folder_settings
+from engine.checkpoints.gguf.rows import TIED, gguf_rows
+from engine.checkpoints.gguf.settings import read_settings
+from engine.checkpoints.gguf.tokenizer import tokenizer_files
+from engine.checkpoints.gguf.weights import describe_types, open_gguf
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.keys import ConfigTable
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
@@ -95,7 +100,7 @@ def load(
         whole = weights_of_tensors(read_state(place.weights), place.weights, mapped=False)
         opened = opened._replace(weights=replace(whole, metadata=opened.weights.metadata))
     model, report = assemble_opened(opened, dtype, place.name)
-    with unpack_header(place, opened.weights.metadata) as beside:
+    with unpack_header(place, opened.weights.metadata, opened.weights.beside) as beside:
         tokenizer, notes = open_tokenizer(beside, opened.config)
         settings = open_settings(opened, beside)
         processor, more = open_processor(beside, settings.config, opened.config)
@@ -211,6 +216,8 @@ def open_model(place: CheckpointLocation, corrections: Mapping[str, Any], rename
     if path.suffix == ".bin" and is_llama2c(path):
         refuse_corrections({**corrections, **rename}, path)
         return OpenedModel(*read_llama2c(path))
+    if path.suffix == ".gguf":
+        return open_with_gguf(path, corrections, rename)
     weights = rename_tensors(open_weights(path), rename)
     if CONFIG in weights.metadata:
         refuse_corrections(corrections, path)
@@ -313,6 +320,28 @@ def open_with_settings(weights: Weights, path: Path, corrections: Mapping[str, A
     family = next(family for family in nanogpt.FAMILIES if declares_family(theirs, family))
     config, settings = family.read_config(theirs), FolderSettings(theirs, written=False)
     return OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings)
+
+
+def open_with_gguf(path: Path, corrections: Mapping[str, Any], rename: Mapping[str, str]) -> OpenedModel:
+    """A file that says itself what it is, in words of its own."""
+    weights = open_gguf(path)
+    try:
+        theirs = ConfigTable({**read_settings(weights), **corrections})
+        family = choose_family(theirs, weights.shapes)
+        config = read_family_config(family, theirs)
+    except ValueError as error:
+        told = str(error).replace("config.json", "its metadata")
+        raise ValueError(f"{path} does not open: {told}") from None
+    notes = describe_types(weights)
+    try:
+        beside = tokenizer_files(weights.settings or {})
+    except ValueError as error:
+        beside, notes = {}, (*notes, f"No tokenizer from the file: {error}")
+    if beside:
+        beside["config.json"] = json.dumps(theirs).encode()
+    weights = replace(rename_tensors(weights, rename), beside=beside)
+    own = replace(family, rows=gguf_rows(family.name, config, weights.shapes), tied=TIED, twins={}, optional_prefix="")
+    return OpenedModel(own, config, weights, FolderSettings(theirs, written=False), (), notes)
 
 
 def open_by_inference(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> OpenedModel:

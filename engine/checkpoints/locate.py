@@ -20,7 +20,7 @@ WEIGHTS = (
     "adapter_model.safetensors",
 )
 ANSWER_KEY = "answer_key.json"  # which part of a compiled model does what (engine/compiled/)
-KINDS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt")
+KINDS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf")
 BESIDE = (
     "config.json",
     "generation_config.json",

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile, rmtree
 from tempfile import TemporaryDirectory, mkdtemp
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 from zipfile import ZIP_STORED, ZipFile
 
@@ -295,12 +296,15 @@ def metadata_entry(name: str, data: bytes) -> tuple[str, str]:
 
 
 @contextmanager
-def unpack_header(place: CheckpointLocation, metadata: Mapping[str, str]) -> Iterator[CheckpointLocation]:
-    """Replace the files around `place` by those that the header of its weights carries, as long as it is used.
+def unpack_header(
+    place: CheckpointLocation, metadata: Mapping[str, str], beside: Mapping[str, bytes] = MappingProxyType({})
+) -> Iterator[CheckpointLocation]:
+    """Replace the files around `place` by those that the header of its weights carries, or by those `beside` it, as
+    long as it is used.
 
     The header comes from others and is not trusted: only the names that `save_file` writes count.
     """
-    texts = {name: text for name in NAMES if (text := read_carried_file(name, metadata)) is not None}
+    texts = {**beside, **{name: text for name in NAMES if (text := read_carried_file(name, metadata)) is not None}}
     if not texts:
         yield place
         return

@@ -22,6 +22,7 @@ from torch import Tensor
 from engine.checkpoints.memory import describe_unmapped, release_pages
 from engine.checkpoints.torch_pickle import read_torch_pickle
 from engine.json_text import parse_json
+from engine.model.quantised.scheme import Scheme
 from engine.model.stored import as_stored
 
 LIMIT = 100_000_000  # bytes of a header, by safetensors itself
@@ -49,7 +50,8 @@ class Weights(Mapping[str, Tensor]):
     """Name -> tensor as stored. `shapes`, `metadata` and `dtypes` (torch's words) come from the header.
 
     `files` is where each tensor lies, `mapped` which of them are maps of their file, `settings` a config that came
-    in the file itself, and `notes` are sentences about how it was read.
+    in the file itself, and `notes` are sentences about how it was read. `schemes` are those of quantised tensors, whose
+    `dtypes` are called like them, and `beside` files that are read as if they lay beside the weights.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -60,6 +62,8 @@ class Weights(Mapping[str, Tensor]):
     mapped: frozenset[str] = frozenset()
     settings: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
+    schemes: Mapping[str, Scheme] = field(default_factory=dict)
+    beside: Mapping[str, bytes] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Tensor:
         return self.readers[name](name)

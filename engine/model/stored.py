@@ -61,12 +61,31 @@ class StoredTensor(Tensor):
             )
         first = args[0] if args else None
         if isinstance(first, cls) and not any(isinstance(one, torch.dtype) for one in (*args, *kwargs.values())):
-            if function.is_view:
-                made = function(first.stored, *args[1:], **kwargs)
-                return _wrap(made, first) if isinstance(made, Tensor) else [_wrap(one, first) for one in made]
-            if function in PICKING:
-                return function(first.stored, *args[1:], **kwargs).to(first.dtype)
+            if (made := first.view_stored(function, args[1:], kwargs)) is not None:
+                return made
+            if function in PICKING and (made := first.pick(function, args[1:], kwargs)) is not None:
+                return made
         return function(*_convert(args), **{name: _convert(one) for name, one in kwargs.items()})
+
+    def numbers(self) -> Tensor:
+        """All numbers, converted."""
+        return convert(self.stored, self.dtype)
+
+    def as_in_file(self) -> Tensor:
+        """What a file of weights holds of it."""
+        return self.stored
+
+    def view_stored(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A view of what is stored, None where the function makes none."""
+        if not function.is_view:
+            return None
+        made = function(self.stored, *args, **kwargs)
+        return _wrap(made, self) if isinstance(made, Tensor) else [_wrap(one, self) for one in made]
+
+    def pick(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
+        """Some rows, converted; None where all must be."""
+        picked: Tensor = function(self.stored, *args, **kwargs)
+        return picked.to(self.dtype)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> nn.Parameter:
         """A copy in memory, which can be written to."""
@@ -81,7 +100,7 @@ class StoredTensor(Tensor):
 
 def as_stored(tensor: Tensor) -> Tensor:
     """The tensor as it is stored; any other as it is."""
-    return tensor.stored if isinstance(tensor, StoredTensor) else tensor
+    return tensor.as_in_file() if isinstance(tensor, StoredTensor) else tensor
 
 
 def stored_state(model: nn.Module) -> dict[str, Tensor]:
@@ -96,7 +115,7 @@ def saved_dtype(model: nn.Module) -> torch.dtype:
 
 def _convert(value: Any) -> Any:
     if isinstance(value, StoredTensor):
-        return convert(value.stored, value.dtype)
+        return value.numbers()
     return type(value)(map(_convert, value)) if isinstance(value, (list, tuple)) else value
 
 

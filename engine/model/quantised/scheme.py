@@ -1,0 +1,60 @@
+"""A scheme: how so many numbers of a row are packed into a block of bytes, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+TOGETHER = 2**19  # numbers that are decoded at a time: what is between bytes and numbers stays in the cache
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """`numbers` in a block of so many `bytes`. `decode` makes of blocks (block bytes, uint8) their numbers (block
+    numbers) in float32; `scales` are where in a block its float16 numbers begin, which alone may not be finite."""
+
+    name: str
+    numbers: int
+    bytes: int
+    decode: Callable[[Tensor], Tensor]
+    scales: Sequence[int] = ()
+
+    @property
+    def bits(self) -> float:
+        """Bits that a number takes."""
+        return 8 * self.bytes / self.numbers
+
+    def read(self, rows: Tensor) -> Tensor:
+        """Numbers of rows of blocks: ... bytes in, ... numbers out."""
+        blocks = rows.reshape(-1, self.bytes)
+        made = torch.empty(len(blocks), self.numbers, device=rows.device)
+        step = max(1, TOGETHER // self.numbers)
+        for at in range(0, len(blocks), step):
+            made[at : at + step] = self.decode(blocks[at : at + step])
+        return made.view(*rows.shape[:-1], -1)
+
+    def is_finite(self, rows: Tensor) -> bool:
+        """Tells whether every number is finite, by the scales where there are any."""
+        if not self.scales:
+            return bool(self.read(rows).isfinite().all())
+        blocks = rows.reshape(-1, self.bytes)
+        return all(bool(half(blocks, at).isfinite().all()) for at in self.scales)
+
+
+def half(blocks: Tensor, at: int) -> Tensor:
+    """The float16 that stands at a byte of each block, in float32, block 1."""
+    return blocks[:, at : at + 2].contiguous().view(torch.float16).float()
+
+
+def nibbles(packed: Tensor) -> Tensor:
+    """The lower halves of bytes, and behind them the upper ones: ... byte in, ... 2·byte out."""
+    return torch.cat([packed & 15, packed >> 4], -1)
+
+
+def bits(packed: Tensor, shifts: Sequence[int], mask: int) -> Tensor:
+    """The fields of bytes at each shift: block ... byte in, block ... shift byte out."""
+    at = torch.tensor(shifts, dtype=torch.uint8, device=packed.device).view(-1, 1)
+    return (packed[..., None, :] >> at) & mask

@@ -1,0 +1,235 @@
+"""GGUF files: schemes, architectures, tokenizers, and files that lie, against ggml's package and transformers."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+import sentencepiece
+import torch
+import transformers
+from gguf.quants import dequantize, quantize
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from engine.checkpoints import assemble, load
+from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.gguf.header import read_header
+from engine.checkpoints.gguf.settings import ARCHITECTURES as KNOWN
+from engine.checkpoints.gguf.tokenizer import CUTS, tokenizer_files
+from engine.data.stories import story
+from engine.model.quantised import SCHEMES
+from engine.model.quantised.tensor import QuantisedTensor
+from engine.runtime.run import run
+from tests.engine.checkpoints.against import IDS, shaken
+from tests.engine.checkpoints.gguf_files import ARCHITECTURES, write_gguf
+from tests.engine.checkpoints.test_dropped import SIZES
+
+
+def theirs(name: str, **more: Any) -> Any:
+    family = next(one for one in FAMILIES[name] if one.head == "language")
+    kind = getattr(transformers, str(family.architecture))
+    config = kind.config_class(**{**SIZES[name], **more})
+    if name.startswith("gemma") and name != "gemma":
+        config.query_pre_attn_scalar = config.head_dim  # as files mean it, in which it does not stand
+    torch.manual_seed(0)
+    return shaken(kind(config))
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_every_scheme_gives_the_numbers_of_ggml_to_the_last_bit(name: str) -> None:
+    scheme, kind = SCHEMES[name], gguf.GGMLQuantizationType[name]
+    assert gguf.GGML_QUANT_SIZES[kind] == (scheme.numbers, scheme.bytes)
+    drawn = np.random.default_rng(0)
+    blocks = drawn.integers(0, 256, (64, scheme.bytes), dtype=np.uint8)
+    for at in scheme.scales:
+        blocks[:, at : at + 2] = drawn.standard_normal((64, 1)).astype(np.float16).view(np.uint8)
+    expected = torch.from_numpy(np.array(dequantize(blocks, kind))).view(4, -1)
+    stored = torch.from_numpy(blocks).view(4, -1)
+    assert torch.equal(scheme.read(stored), expected) and scheme.is_finite(stored) == bool(expected.isfinite().all())
+    if scheme.scales:
+        blocks[9, scheme.scales[0] : scheme.scales[0] + 2] = np.array([np.nan], np.float16).view(np.uint8)
+        assert not scheme.is_finite(stored)
+    blocks[:, 0] = 60  # of MXFP4 the exponent
+    tensor = QuantisedTensor(torch.from_numpy(blocks[:8].copy()).view(4, -1), scheme)
+    whole = tensor.numbers()
+    x = torch.randn(3, whole.shape[1])
+    assert torch.equal(x @ tensor.T, x @ whole.T) and isinstance(tensor[1:3], QuantisedTensor)
+    assert torch.equal(tensor[1:3].float(), whole[1:3]) and torch.equal(tensor[torch.tensor([3, 0])], whole[[3, 0]])
+    assert torch.equal(torch.nn.functional.embedding(torch.tensor([2]), tensor), whole[2:3])
+    with pytest.raises(RuntimeError, match="must not be written to"):
+        tensor.add_(1)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_a_converted_model_says_what_the_original_says(name: str, tmp_path: Path) -> None:
+    model = theirs(name)
+    write_gguf(model, tmp_path / "model.gguf")
+    checkpoint = load(tmp_path)
+    assert (
+        checkpoint.report.ok
+        and not checkpoint.report.notes
+        and checkpoint.family == model.config.model_type.replace("mistral", "llama")
+    )
+    with torch.no_grad():
+        torch.testing.assert_close(run(checkpoint.model, IDS)["logits"], model(IDS).logits, atol=1e-5, rtol=0)
+    checkpoint.save(tmp_path / "saved")
+    again = load(tmp_path / "saved")
+    assert torch.equal(run(again.model, IDS)["logits"], run(checkpoint.model, IDS)["logits"])
+
+
+def test_every_architecture_is_compared() -> None:
+    assert {gguf.MODEL_ARCH_NAMES[arch] for arch, _ in ARCHITECTURES.values()} | {"granitemoe"} == {*KNOWN}
+
+
+@pytest.mark.parametrize("scheme", ["Q8_0", "Q4_0"])
+@pytest.mark.parametrize("name", ["llama", "phi3", "gpt2", "qwen3_moe"])
+def test_quantised_weights_stay_so_and_say_what_their_numbers_say(
+    name: str, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = theirs(name)
+    write_gguf(model, tmp_path / "model.gguf", scheme)
+    decoded = load(tmp_path)
+    monkeypatch.setattr(assemble, "DECODED", 0)
+    stays = load(tmp_path)
+    assert "bits each" in stays.report.notes[0] and any(row.dtype == scheme for row in stays.report.rows)
+    kinds = [type(one) for one in stays.model.parameters()]
+    matrices = [one for one in stays.model.parameters() if one.dim() > 1]
+    assert kinds.count(QuantisedTensor) >= len(matrices) // 2 and not any(
+        isinstance(one, QuantisedTensor) for one in decoded.model.parameters()
+    )
+    assert torch.equal(run(stays.model, IDS)["logits"], run(decoded.model, IDS)["logits"])
+    stays.save(tmp_path / "saved")
+    kind = gguf.GGMLQuantizationType[scheme]
+    table = model.get_input_embeddings().weight.detach().numpy()
+    expected = torch.from_numpy(np.array(dequantize(quantize(table, kind), kind)))
+    again = load(tmp_path / "saved")
+    assert torch.equal(again.model.embed.tokens.weight, expected)
+    assert torch.equal(run(again.model, IDS)["logits"], run(decoded.model, IDS)["logits"])
+
+
+def trained_bpe(cuts: Any) -> Tokenizer:
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            *(pre_tokenizers.Split(Regex(cut), "isolated") for cut in cuts),
+            pre_tokenizers.ByteLevel(False, use_regex=False),
+        ]
+    )
+    made.decoder = decoders.ByteLevel()
+    special = ["<s>", "</s>"]
+    texts = [f"{story(3, index)} 12,345.67 It's {index}\n\n  don’t" for index in range(200)]
+    made.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=600, special_tokens=special, show_progress=False))
+    return made
+
+
+def metadata_of(made: Tokenizer, pre: str) -> dict[str, Any]:
+    ids = made.get_vocab()
+    tokens = sorted(ids, key=ids.__getitem__)
+    merges = [" ".join(pair) for pair in json.loads(made.to_str())["model"]["merges"]]
+    types = [3 if token in ("<s>", "</s>") else 1 for token in tokens]
+    found = {"model": "gpt2", "pre": pre, "tokens": tokens, "merges": merges, "token_type": types}
+    return {f"tokenizer.ggml.{name}": value for name, value in found.items()} | {
+        "tokenizer.ggml.bos_token_id": ids["<s>"], "tokenizer.ggml.eos_token_id": ids["</s>"],
+        "tokenizer.ggml.add_bos_token": True, "tokenizer.chat_template": "{{ messages[0].content }}",
+    }  # fmt: skip
+
+
+def test_a_model_reads_texts_with_the_tokenizer_of_its_file(tmp_path: Path) -> None:
+    made = trained_bpe(CUTS["qwen2"])
+    model = theirs("llama", vocab_size=made.get_vocab_size())
+    write_gguf(model, tmp_path / "m.gguf", tokenizer=metadata_of(made, "qwen2"))
+    checkpoint = load(tmp_path)
+    assert checkpoint.tokenizer is not None and checkpoint.report.ok, checkpoint.report.notes
+    for index in range(1_000):
+        text = f"{story(9, index)} I'll pay 1234567 €\t for it's {index}.\n\n\n  Überfluß 東京"
+        assert list(checkpoint.tokenizer.encode(text).ids[1:]) == made.encode(text).ids
+    assert checkpoint.tokenizer.encode("a").pieces[0] == "<s>" and checkpoint.end_ids == (1,)
+    checkpoint.save(tmp_path / "saved")
+    opened = transformers.AutoTokenizer.from_pretrained(tmp_path / "saved")
+    assert opened("Max said: it's 12.")["input_ids"] == list(checkpoint.tokenizer.encode("Max said: it's 12.").ids)
+    assert opened.chat_template == "{{ messages[0].content }}"
+
+
+def test_a_sentencepiece_model_is_one_again(tmp_path: Path) -> None:
+    pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)]
+    pieces += [(f"<0x{byte:02X}>", 0.0, 6) for byte in range(256)]
+    words = ["▁", "▁a", "▁the", "th", "he", "e", "t", "h", "a", "n", "▁an", "▁t", "▁th"]
+    pieces += [(word, -float(rank), 1) for rank, word in enumerate(words)]
+    said = {
+        "model": "llama", "tokens": [one[0] for one in pieces], "scores": [one[1] for one in pieces],
+        "token_type": [one[2] for one in pieces], "bos_token_id": 1, "eos_token_id": 2, "unknown_token_id": 0,
+    }  # fmt: skip
+    metadata = {f"tokenizer.ggml.{name}": value for name, value in said.items()}
+    model = theirs("llama", vocab_size=len(pieces))
+    write_gguf(model, tmp_path / "m.gguf", tokenizer=metadata)
+    tokenizer = load(tmp_path).tokenizer
+    assert tokenizer is not None
+    assert tokenizer.encode("the an é").pieces == ("<s>", "·the", "·an", "·", *tokenizer.encode("é").pieces[-2:])
+    whole = sentencepiece.SentencePieceProcessor(model_proto=tokenizer_files(metadata)["tokenizer.model"])
+    for text in ("the an é", "a  the\nthen", "  an"):
+        assert list(tokenizer.encode(text).ids[1:]) == whole.encode(text), text
+
+
+def small(path: Path, **changes: Any) -> bytes:
+    writer = gguf.GGUFWriter(path, "llama")
+    write = {"context_length": 16, "embedding_length": 32, "block_count": 1, "feed_forward_length": 64} | changes
+    for name, value in write.items():
+        if value is not None:
+            writer.add_uint32(f"llama.{name}", value)
+    writer.add_tensor("token_embd.weight", np.zeros((8, 32), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path.read_bytes()
+
+
+def test_a_file_that_lies_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    whole = small(path)
+
+    def refused(data: bytes, says: str) -> None:
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=says):
+            load(path)
+
+    refused(whole, "must say llama.attention.head_count")
+    refused(b"GGUX" + whole[4:], "does not begin like one")
+    refused(whole[:4] + struct.pack(">I", 3) + whole[8:], "got one big-endian")
+    refused(whole[:-500], "it was cut off")
+    refused(whole[:60], "was cut off")
+    refused(whole[:8] + struct.pack("<QQ", 2**40, 3) + whole[24:], "it is damaged")
+    refused(whole[:16] + struct.pack("<Q", 2**15) + whole[24:], "GGUF does not have|was cut off")
+    refused(small(path, block_count=0), "must be a whole number above 0")
+    refused(small(path, block_count=2**31 - 1, **{"attention.head_count": 4}), "does not open|not of one model|most")
+    writer = gguf.GGUFWriter(path, "mamba")
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    refused(path.read_bytes(), "must be one that Loupe opens .*, got 'mamba'")
+    (tmp_path / "m-00001-of-00002.gguf").write_bytes(whole)
+    with pytest.raises(FileNotFoundError, match="m-00002-of-00002.gguf is not beside it"):
+        load(tmp_path / "m-00001-of-00002.gguf")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_damaged_header_ends_in_a_sentence(data: st.DataObject) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "m.gguf"
+        whole = bytearray(small(path))
+        for _ in range(data.draw(st.integers(1, 4))):
+            whole[data.draw(st.integers(4, 330))] = data.draw(st.integers(0, 255))
+        path.write_bytes(bytes(whole))
+        try:
+            assert read_header(path).tensors
+        except ValueError as error:
+            assert str(path) in str(error) or "in m.gguf" in str(error)
