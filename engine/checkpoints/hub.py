@@ -19,6 +19,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from huggingface_hub.hf_api import RepoSibling
 from huggingface_hub.utils import get_session, hf_raise_for_status, validate_repo_id
 
+from engine.checkpoints.gguf.header import SPLIT
 from engine.checkpoints.hub_transfer import (
     BRANCH,
     COMMIT,
@@ -42,6 +43,8 @@ REVISION = re.compile(r"[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*)*", re.ASCII)
 LONGEST_REVISION = 200  # characters; a revision becomes the name of a file
 DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 INDEX = ".index.json"
+GGUF, USUAL = ".gguf", "Q4_K_M"  # of several GGUF files the one that llama.cpp takes too
+QUANT = re.compile(r"[A-Za-z0-9_.-]{1,80}")
 LARGEST_INDEX = 64 * 2**20  # bytes; the index of a model with 100,000 tensors takes some 10 MiB
 SMALL = (*BESIDE, "tokenizer.model", "spiece.model", "spm.model", "sentencepiece.bpe.model", "source.spm", "target.spm")
 LICENCE = "license:"
@@ -67,6 +70,12 @@ class Download:
     online: bool = True
 
     @property
+    def opened(self) -> Path:
+        """What is opened: the folder, or the first of its GGUF files."""
+        first = next((file.name for file in self.files if file.name.endswith(GGUF)), None)
+        return self.folder if first is None else self.folder / first
+
+    @property
     def total_bytes(self) -> int:
         return sum(file.size for file in self.files)
 
@@ -89,22 +98,23 @@ Report = Callable[[Progress], object]
 
 
 def parse(text: str) -> HubName:
-    """Read `hub:org/name` or `hub:org/name@revision`.
+    """Read `hub:org/name`, `hub:org/name@revision`, or, of a repository of GGUF files, `hub:org/name:Q4_K_M`.
 
     Raises ValueError for anything but a plain name: it becomes part of an address and of a path.
     """
-    repo, at, revision = text.removeprefix(PREFIX).partition("@")
+    named, colon, quant = text.removeprefix(PREFIX).partition(":")
+    repo, at, revision = named.partition("@")
     try:
         validate_repo_id(repo)
-        valid = text.startswith(PREFIX)
+        valid = text.startswith(PREFIX) and (not colon or bool(QUANT.fullmatch(quant)))
     except HFValidationError:
         valid = False
     if not valid or (at and (len(revision) > LONGEST_REVISION or not REVISION.fullmatch(revision))):
         raise ValueError(
-            f"Expected hub:org/name or hub:org/name@revision, of letters, digits and . _ - alone, got {text[:200]!r}; "
-            "copy the name as the hub shows it."
+            f"Expected hub:org/name, hub:org/name@revision or hub:org/name:Q4_K_M, of letters, digits and . _ - alone, "
+            f"got {text[:200]!r}; copy the name as the hub shows it."
         )
-    return HubName(repo, revision or BRANCH)
+    return HubName(repo, revision or BRANCH, quant)
 
 
 def plan(name: HubName) -> Download:
@@ -153,10 +163,10 @@ def fetch(download: Download, most: int | None = None, report: Report | None = N
 
 
 def download_folder(text: str, most: int | None = None) -> Path:
-    """Folder of the checkpoint that `text` names, fetched where it is not on this machine yet."""
+    """Folder of the checkpoint that `text` names, or its GGUF file, fetched where it is not on this machine yet."""
     download = plan(parse(text))
     fetch(download, most)
-    return download.folder
+    return download.opened
 
 
 def cached_folder(name: HubName) -> Path | None:
@@ -165,6 +175,18 @@ def cached_folder(name: HubName) -> Path | None:
     commit = cache.read_ref(name.revision)
     folder = cache.snapshot(commit) if commit else None
     return folder if folder is not None and folder.is_dir() else None
+
+
+def cached_checkpoint(name: HubName) -> Path | None:
+    """Folder of a checkpoint that was fetched, or its GGUF file, as `Download.opened`."""
+    folder = cached_folder(name)
+    if folder is None or (any((folder / one).is_file() for one in WEIGHTS) and not name.quant):
+        return folder
+    try:
+        parts = choose_gguf([path.name for path in folder.iterdir()], name)
+    except ValueError:
+        return None
+    return folder / parts[0] if parts else folder
 
 
 def fetch_listing(name: HubName) -> ModelInfo:
@@ -204,7 +226,7 @@ def plan_online(
         fetch_file(name, cache, commit, index)
         return cache.snapshot(commit) / file
 
-    chosen = choose_files(siblings, name.repo, fetch_index) if choose is None else choose(siblings)
+    chosen = choose_files(siblings, name, fetch_index) if choose is None else choose(siblings)
     return Download(
         name,
         commit,
@@ -220,7 +242,7 @@ def plan_offline(name: HubName) -> Download:
     folder = cached_folder(name)
     names = [path.name for path in folder.iterdir() if path.is_file()] if folder is not None else []
     try:
-        chosen = choose_files(names, name.repo, lambda index: Path(folder or "", index))
+        chosen = choose_files(names, name, lambda index: Path(folder or "", index))
     except ValueError:
         folder = None
     if folder is None:
@@ -260,21 +282,41 @@ def check_names(names: Collection[str], repo: str) -> None:
             raise ValueError(f"{repo} must list files inside itself, and lists {name!r:.200}; do not trust it.")
 
 
-def choose_files(names: Collection[str], repo: str, fetch_index: Callable[[str], Path]) -> list[str]:
+def choose_files(names: Collection[str], name: HubName, fetch_index: Callable[[str], Path]) -> list[str]:
     """Choose the files of a checkpoint: never code, pickles only where there is nothing else, weights last.
 
     Where all weights are on this machine, so is everything. `fetch_index(name)` is a path where that index can be
     read. Raises ValueError where `names` are not those of a whole checkpoint.
     """
-    main = next((name for name in WEIGHTS if name in names), None)
-    if main is None:
+    repo, main = name.repo, next((one for one in WEIGHTS if one in names), None)
+    if main is None or name.quant:
+        if parts := choose_gguf(names, name):
+            return [*(one for one in SMALL if one in names), *parts]
         there = ", ".join(sorted(names)[:20]) or "nothing"
-        raise ValueError(f"a checkpoint must have one of {', '.join(WEIGHTS)}; {repo} has {there}.")
+        raise ValueError(f"a checkpoint must have one of {', '.join(WEIGHTS)}, or a GGUF file; {repo} has {there}.")
     shards = read_shards(fetch_index(main), main) if main.endswith(INDEX) else []
     for shard in shards:
         if shard not in names:
             raise ValueError(f"{main} must name files of {repo}, and {shard!r:.200} is none of them.")
-    return [*(name for name in SMALL if name in names), main, *shards]
+    return [*(one for one in SMALL if one in names), main, *shards]
+
+
+def choose_gguf(names: Collection[str], name: HubName) -> list[str]:
+    """The parts of the GGUF file that a name asks for; none where there is no such file. Raises ValueError where it
+    does not say which of several."""
+    found: dict[str, list[str]] = {}
+    for one in sorted(names):
+        if one.endswith(GGUF) and "/" not in one and not one.startswith("mmproj"):
+            part = SPLIT.fullmatch(one)
+            found.setdefault(part["stem"] if part else one.removesuffix(GGUF), []).append(one)
+    fits = [stem for stem in found if (name.quant or USUAL).lower() in stem.lower()]
+    if len(fits) == 1:
+        return found[fits[0]]
+    if len(found) == 1 and not name.quant:
+        return next(iter(found.values()))
+    if not found:
+        return []
+    raise ValueError(f"Say which file of {name.repo} is meant, as hub:{name.repo}:{USUAL}; it has {', '.join(found)}.")
 
 
 def read_shards(index: Path, name: str) -> list[str]:

@@ -50,13 +50,15 @@ PAUSE = 1.0  # seconds before the next try, and between two looks at another ses
 
 @dataclass(frozen=True)
 class HubName:
-    """Repository and revision (branch, tag or commit) of a checkpoint."""
+    """Repository and revision (branch, tag or commit) of a checkpoint; `quant` says which of several GGUF files."""
 
     repo: str
     revision: str = BRANCH
+    quant: str = ""
 
     def __str__(self) -> str:
-        return f"{PREFIX}{self.repo}" + (f"@{self.revision}" if self.revision != BRANCH else "")
+        said = f"{PREFIX}{self.repo}" + (f"@{self.revision}" if self.revision != BRANCH else "")
+        return said + (f":{self.quant}" if self.quant else "")
 
 
 @dataclass(frozen=True)

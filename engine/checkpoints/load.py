@@ -186,10 +186,10 @@ def recorded_base(folder: Path, named: str) -> str | None:
 
 def cached_base(named: str) -> Path | None:
     """Folder of a hub's model that was fetched before; nothing is asked of a network."""
-    from engine.checkpoints.hub import cached_folder, parse  # what speaks to a network is slow to import
+    from engine.checkpoints.hub import cached_checkpoint, parse  # what speaks to a network is slow to import
 
     try:
-        return cached_folder(parse(named if named.startswith("hub:") else f"hub:{named}"))
+        return cached_checkpoint(parse(named if named.startswith("hub:") else f"hub:{named}"))
     except ValueError:
         return None
 

@@ -44,6 +44,7 @@ BESIDE = (
 )
 OF_TOKENIZERS = (".model", ".spm")  # SentencePiece's, or tiktoken's
 OF_TOKENS = re.compile(r"tok(enizer|\d+)\.bin")  # llama2.c's
+PART = re.compile(r"-\d{5}-of-\d{5}(?=\.gguf$)")  # of the name of a GGUF file that was split
 SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}\.(safetensors|bin)")
 OF_A_RUN = ("latest", "snapshots")  # folders of a training run, whose tokenizer lies one folder up
 
@@ -154,8 +155,8 @@ def find_weights(folder: Path) -> Path | None:
     if usual is not None or not folder.is_dir():
         return usual
     named = [path for path in folder.iterdir() if path.suffix in KINDS and path.is_file()]
-    others = [path for path in named if not OF_TOKENS.fullmatch(path.name)]
-    return others[0] if len(others) == 1 else None
+    others = sorted(path for path in named if not OF_TOKENS.fullmatch(path.name))
+    return others[0] if len({re.sub(PART, "", path.name) for path in others}) == 1 else None
 
 
 def search_folders(folder: Path) -> tuple[Path, ...]:

@@ -188,16 +188,16 @@ def checkpoint_place(name: str) -> CheckpointLocation:
 
 
 def hub_folder(name: str) -> Path | None:
-    """Folder of a hub's checkpoint that has been fetched to this machine; nothing is asked of a network."""
+    """Folder, or GGUF file, of a hub's checkpoint that was fetched to this machine; nothing is asked of a network."""
     if not name.startswith(HUB):
         return None
-    from engine.checkpoints.hub import cached_folder, parse  # what speaks to a network is slow to import
+    from engine.checkpoints.hub import cached_checkpoint, parse  # what speaks to a network is slow to import
 
     try:
-        folder = cached_folder(parse(name))
+        folder = cached_checkpoint(parse(name))
     except ValueError:
         return None
-    return folder if folder is not None and _holds_a_model(folder) else None
+    return folder if folder is not None and (folder.is_file() or _holds_a_model(folder)) else None
 
 
 def run_weights(name: str) -> Path | None:

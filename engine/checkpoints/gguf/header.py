@@ -1,4 +1,4 @@
-"""The header of a GGUF file: what it says of the model, and where each tensor lies (ggml's docs/gguf.md).
+"""The header of a GGUF file: what it says of the model, and where each tensor lies (the GGUF specification of ggml).
 
 Whatever it says is measured against the size of the file before anything of that size is made.
 """
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine.checkpoints.memory import gigabytes
+from engine.plurals import count_words
 
 MAGIC = b"GGUF"
 LARGEST_HEADER = 2**28  # bytes
@@ -118,7 +119,8 @@ def read_header(path: Path) -> Header:
                 raise ValueError(f"{path} must be a little-endian GGUF of version 2 or 3, got one {told}; convert it.")
             tensors, keys = reader.number("<Q"), reader.number("<Q")
             if keys > MOST_KEYS or tensors > MOST_TENSORS:
-                raise ValueError(f"{path} tells of {keys:,} keys and {tensors:,} tensors; it is damaged.")
+                told = f"{count_words(keys, 'key')} and {count_words(tensors, 'tensor')}"
+                raise ValueError(f"{path} tells of {told}, more than a file can hold; fetch it again.")
             metadata = {}
             for _ in range(keys):
                 name = reader.text()
@@ -183,6 +185,6 @@ def parts_of(path: Path) -> list[Path]:
     files = [path.with_name(f"{named['stem']}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
     if lacking := [file.name for file in files if not file.is_file()]:
         raise FileNotFoundError(
-            f"{path.name} is one of {count} files, and {lacking[0]} is not beside it; fetch it too."
+            f"{path.name} is one of {count_words(count, 'file')}, and {lacking[0]} is not beside it; fetch it too."
         )
     return files

@@ -1,4 +1,4 @@
-"""What GGUF calls the tensors of a decoder, and how they lie there (llama.cpp's gguf-py/gguf/constants.py)."""
+"""What GGUF calls the tensors of a decoder, and how they lie there, as llama.cpp writes them."""
 
 from __future__ import annotations
 

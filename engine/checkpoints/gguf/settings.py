@@ -1,7 +1,7 @@
 """What the metadata of a GGUF file say of the model, in the words of config.json.
 
 An architecture is a line: the family of transformers' that it is, and what it says besides what all say. The names are
-those of llama.cpp (gguf-py/gguf/constants.py).
+those of llama.cpp.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tokenizer that a GGUF file holds, as the files that transformers has of it.
 
 A SentencePiece model becomes one again; a byte-level BPE is cut by the expressions of its `pre`, which are those of
-llama.cpp (src/llama-vocab.cpp) as `tokenizers` writes them.
+llama.cpp as `tokenizers` writes them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 from sentencepiece import sentencepiece_model_pb2
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
+
+from engine.plurals import count_words
 
 PREFIX = "tokenizer.ggml."
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # SentencePiece's numbers too
@@ -64,7 +66,7 @@ def tokenizer_files(metadata: Mapping[str, Any]) -> dict[str, bytes]:
         raise ValueError("tokenizer.ggml.tokens must be a list of texts; convert the model again.")
     types = metadata.get(f"{PREFIX}token_type") or [NORMAL] * len(tokens)
     if len(types) != len(tokens):
-        raise ValueError(f"tokenizer.ggml.token_type must say a type for each of {len(tokens):,} tokens.")
+        raise ValueError(f"tokenizer.ggml.token_type must say a type for each of {count_words(len(tokens), 'token')}.")
     if kind == "llama":
         return {"tokenizer.model": sentencepiece_file(metadata, tokens, types)} | settings_file(metadata, tokens, True)
     if kind == "gpt2":
@@ -99,7 +101,7 @@ def sentencepiece_file(metadata: Mapping[str, Any], tokens: Sequence[str], types
     """A SentencePiece model of BPE."""
     scores = metadata.get(f"{PREFIX}scores") or [0.0] * len(tokens)
     if len(scores) != len(tokens):
-        raise ValueError(f"tokenizer.ggml.scores must say a score for each of {len(tokens):,} tokens.")
+        raise ValueError(f"tokenizer.ggml.scores must say a score for each of {count_words(len(tokens), 'token')}.")
     model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
     for token, score, kind in zip(tokens, scores, types, strict=True):
         model.pieces.add(piece=token, score=float(score), type=kind if kind in range(1, 7) else NORMAL)

@@ -22,7 +22,7 @@ from views.checkpoint import checkpoint as drawn
 
 AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
-FILES = [".safetensors", ".bin", ".pt", ".pth", ".json", ".jinja", ".txt", ".model", ".spm", ".md", ".zip"]
+FILES = [".safetensors", ".gguf", ".bin", ".pt", ".pth", ".json", ".jinja", ".txt", ".model", ".spm", ".md", ".zip"]
 TYPED = "typed model"
 WANTED = SessionValue("wanted of the hub", str)
 UPLOADS = SessionValue("uploads", int)  # how often the box of files was emptied
@@ -39,7 +39,7 @@ def open_row() -> None:
             key=TYPED,
             on_change=read_typed,
             width="stretch",
-            placeholder="hub:org/name, hub:org/name@revision, or /path/of/a/folder/or/file",
+            placeholder="hub:org/name, hub:org/name@revision, hub:org/name:Q4_K_M, or /path/of/a/folder/or/file",
             help="Paths are on the server and work only there.",
         )
         with st.popover("Your files", key="own files"):
@@ -142,7 +142,8 @@ def take_upload(key: str) -> None:
         return SAID.set(sentence(error, Path(folder.name)))
     finally:
         UPLOADS.set(UPLOADS.get() + 1)  # an empty box: the server need not keep the files twice
-    weights_first = (file.name for file in files if file.name.endswith((".zip", ".safetensors", ".pt", ".bin")))
+    kinds = (".zip", ".safetensors", ".gguf", ".pt", ".bin")
+    weights_first = (file.name for file in files if file.name.endswith(kinds))
     title = Path(next(weights_first, "")).stem
     if found.notes:
         SAID.set(" ".join(found.notes))

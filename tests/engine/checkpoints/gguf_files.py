@@ -1,4 +1,4 @@
-"""Models of transformers written as GGUF, as llama.cpp's convert_hf_to_gguf.py writes them."""
+"""Models of transformers written as GGUF, as llama.cpp's converter writes them."""
 
 from __future__ import annotations
 

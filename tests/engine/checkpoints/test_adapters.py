@@ -21,7 +21,7 @@ from transformers.pytorch_utils import Conv1D
 from engine import load, run
 from engine.checkpoints import Checkpoint, read_adapter, write_adapter
 from engine.checkpoints.adapters.config import BASE, SILENT, AdapterConfig, name_base, public_base, read_config
-from engine.checkpoints.hub import choose_files
+from engine.checkpoints.hub import HubName, choose_files
 from engine.checkpoints.save import export_checkpoint
 from engine.edits import ApplyAdapter
 from engine.model.layers.lora import Adapter, list_linears, merge
@@ -516,7 +516,7 @@ def test_an_adapter_opens_on_another_machine_by_what_its_readme_says(
 
 def test_a_hubs_adapter_is_fetched_whole() -> None:
     names = ["README.md", "adapter_config.json", "adapter_model.safetensors", "code.py"]
-    assert set(choose_files(names, "org/adapter", Path)) == set(names[:3])
+    assert set(choose_files(names, HubName("org/adapter"), Path)) == set(names[:3])
 
 
 def test_a_model_in_bfloat16_adds_what_peft_adds(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_a_file_that_lies_is_refused_in_a_sentence(tmp_path: Path) -> None:
     refused(whole[:4] + struct.pack(">I", 3) + whole[8:], "got one big-endian")
     refused(whole[:-500], "it was cut off")
     refused(whole[:60], "was cut off")
-    refused(whole[:8] + struct.pack("<QQ", 2**40, 3) + whole[24:], "it is damaged")
+    refused(whole[:8] + struct.pack("<QQ", 2**40, 3) + whole[24:], "more than a file can hold")
     refused(whole[:16] + struct.pack("<Q", 2**15) + whole[24:], "GGUF does not have|was cut off")
     refused(small(path, block_count=0), "must be a whole number above 0")
     refused(small(path, block_count=2**31 - 1, **{"attention.head_count": 4}), "does not open|not of one model|most")

@@ -15,19 +15,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine import load
 from engine.checkpoints import Checkpoint, hub_transfer
 from engine.checkpoints.hub import LARGEST_INDEX, Download, Progress, download_folder, fetch, parse, plan
 from engine.checkpoints.hub_transfer import HubName
+from engine.runtime import library
 from engine.runtime.run import run
 from engine.tokenizers.kinds.word import train
 from tests.engine import tiny
+from tests.engine.checkpoints.against import shaken
+from tests.engine.checkpoints.gguf_files import write_gguf
 from tests.engine.checkpoints.hub_server import COMMIT, Hub, Repo, serving, sha256
 
 CAT = HubName("animals/cat")
 IDS = [2, 1, 3, 0]
 WEIGHTS = "model.safetensors"
+LLAMA = {"vocab_size": 34, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +162,9 @@ def test_a_name_is_read(text: str, repo: str, revision: str) -> None:
     ],
 )
 def test_what_is_no_plain_name_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"Expected hub:org/name or hub:org/name@revision, .* got"):
+    with pytest.raises(
+        ValueError, match=r"Expected hub:org/name, .* or hub:org/name:Q4_K_M, .* got"
+    ):
         parse(text)
 
 
@@ -251,8 +258,8 @@ def test_a_pickle_comes_where_there_is_nothing_else(
 
 
 def test_what_is_no_checkpoint_is_told_by_what_is_there(hub: Hub) -> None:
-    hub.repos[CAT.repo].files = {"README.md": b"", "model.gguf": b""}
-    with pytest.raises(ValueError, match=r"animals/cat has README.md, model.gguf"):
+    hub.repos[CAT.repo].files = {"README.md": b"", "model.onnx": b""}
+    with pytest.raises(ValueError, match=r"animals/cat has README.md, model.onnx"):
         plan(CAT)
 
 
@@ -669,3 +676,23 @@ def test_the_names_of_the_cache_are_the_digests(hub: Hub, files: dict[str, bytes
     blob = (fetched() / WEIGHTS).resolve()
     assert blob.name == sha256(files[WEIGHTS])
     assert blob.parent == tmp_path / "home" / "hub" / "models--animals--cat" / "blobs"
+
+
+def test_of_several_gguf_files_the_one_that_is_named_or_usual_is_fetched(hub: Hub, tmp_path: Path) -> None:
+    made = {}
+    for scheme, name in (("Q4_0", "cat-Q4_K_M.gguf"), ("Q8_0", "cat-Q8_0.gguf")):
+        write_gguf(shaken(LlamaForCausalLM(LlamaConfig(**LLAMA))), tmp_path / name, scheme)
+        made[name] = (tmp_path / name).read_bytes()
+    hub.repos["org/cat"] = Repo({"README.md": b"a cat", "config.json": b"{}", **made})
+    named, usual = (parse(f"hub:org/cat{quant}") for quant in (":q8_0", ""))
+    assert str(named) == "hub:org/cat:q8_0" and plan(named).files[-1].name == "cat-Q8_0.gguf"
+    fetch(plan(usual))
+    assert plan(usual).opened.name == "cat-Q4_K_M.gguf" and not plan(usual).missing_bytes
+    assert load("hub:org/cat").report.rows[0].dtype == "Q4_0" and library.hub_folder("hub:org/cat:q8_0") is None
+    assert load("hub:org/cat:q8_0").report.rows[0].dtype == "Q8_0" and library.hub_folder("hub:org/cat:q8_0")
+    hub.repos["org/cat"].files.pop("cat-Q4_K_M.gguf")
+    hub.repos["org/cat"].files["cat-Q5_0.gguf"] = b"GGUF"
+    with pytest.raises(ValueError, match="Say which file of org/cat is meant, as hub:org/cat:Q4_K_M; it has cat-Q5_0"):
+        plan(usual)
+    with pytest.raises(ValueError, match="hub:org/name:Q4_K_M, of letters"):
+        parse("hub:org/cat:../x")
