@@ -23,7 +23,7 @@ from engine.checkpoints.memory import describe_unmapped, release_pages
 from engine.checkpoints.torch_pickle import read_torch_pickle
 from engine.json_text import parse_json
 from engine.model.quantised.scheme import Scheme
-from engine.model.stored import as_stored
+from engine.model.stored import StoredTensor, as_stored
 
 LIMIT = 100_000_000  # bytes of a header, by safetensors itself
 LARGEST_HEADER = 2**24  # bytes; 100,000 tensors take half of it
@@ -77,7 +77,8 @@ class Weights(Mapping[str, Tensor]):
     def release(self, name: str) -> None:
         """Give back the memory under a tensor that nobody reads any more."""
         if name in self.mapped:
-            release_pages(self[name])
+            read = self[name]
+            release_pages(read.stored if isinstance(read, StoredTensor) else read)
 
     def label(self, name: str) -> str:
         """Name of a tensor in messages: with its file."""

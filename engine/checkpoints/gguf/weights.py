@@ -39,8 +39,7 @@ def open_gguf(path: Path) -> Weights:
             if one.type in QUANTISED:
                 schemes[name] = SCHEMES[QUANTISED[one.type]]
         metadata = {**header.metadata, **metadata}
-    floats = frozenset(shapes.keys() - schemes.keys())
-    return Weights(shapes, {}, readers, dtypes, files, floats, metadata, schemes=schemes)
+    return Weights(shapes, {}, readers, dtypes, files, frozenset(shapes), metadata, schemes=schemes)
 
 
 def read(path: Path, header: Header, numbers: Tensor, name: str) -> Tensor:
@@ -64,5 +63,5 @@ def describe_types(weights: Weights) -> tuple[str, ...]:
     total = numbers.total()
     shares = ", ".join(f"{100 * count / total:.1f} % {kind}" for kind, count in numbers.most_common())
     return (
-        f"Its weights are quantised, {bits / total:.2f} bits each ({shares}), and are decoded where they are used.",
+        f"Its weights are quantised, {bits / total:.2f} bits each: {shares}.",
     )
