@@ -26,12 +26,17 @@ def survey_path(checkpoint: Checkpoint, what: str) -> Path | None:
 
 def fit(checkpoint: Checkpoint, what: str, most: int | None = None) -> dict[str, str]:
     """Facts that a file must state to be read: version, texts, and weights, `most` numbers of each or all."""
+    return {"version": str(VERSION), "of": what, "weights": digest_weights(checkpoint, most)}
+
+
+def digest_weights(checkpoint: Checkpoint, most: int | None = None) -> str:
+    """Hexadecimal digest of the weights, `most` numbers of each or all."""
     weights = blake2b(digest_size=16)
     for name, weight in checkpoint.model.named_parameters():  # the file may be of a later step by now
         weights.update(name.encode())
         numbers = weight.detach().flatten()[:most].cpu().contiguous()
         weights.update(numbers.view(torch.uint8).numpy().tobytes())
-    return {"version": str(VERSION), "of": what, "weights": weights.hexdigest()}
+    return weights.hexdigest()
 
 
 def read_survey(path: Path, wanted: dict[str, str]) -> dict[str, Tensor] | None:

@@ -62,9 +62,20 @@ class ProjectOut(DirectionEdit):
 
 @dataclass(frozen=True)
 class AddDirection(DirectionEdit):
-    """Add `amount` times the unit vector along `direction`."""
+    """Add `strength` times `amount` times the unit vector along `direction`.
+
+    With the length of a steering vector as its amount, the strength counts in lengths of that vector.
+    """
 
     amount: float = 1.0
+    strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not math.isfinite(self.amount * self.strength):
+            raise ValueError(
+                f"an amount times its strength must be finite, got {self.amount:g} times {self.strength:g}."
+            )
 
     def apply(self, hook: HookPoint, value: Tensor, real: RealTokens = ALL_REAL) -> Tensor:
-        return merge_at(hook, value, self.at, value + self.amount * self.unit(hook, value))
+        return merge_at(hook, value, self.at, value + self.strength * self.amount * self.unit(hook, value))

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -34,6 +34,8 @@ from engine.tokenizers.encoding import Encoding
 
 if TYPE_CHECKING:
     from engine.runtime.trace import Trace
+
+ReadAt: TypeAlias = Literal["last", "mean"]  # where a text's value is read
 
 
 @dataclass(frozen=True)
@@ -209,13 +211,13 @@ class Steer(RunSourcedEdit):
     toward: Source
     away: Source
     factor: float = 1.0
-    read: Literal["last", "mean"] = "last"
+    read: ReadAt = "last"
     at: Where = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.factor):
             raise ValueError(f"the factor of a steering vector must be a finite number, got {self.factor}.")
-        if self.read not in ("last", "mean"):
+        if self.read not in get_args(ReadAt):
             raise ValueError(f"read must be last or mean, got {self.read!r}.")
 
     def touches(self) -> tuple[str, ...]:
@@ -228,10 +230,7 @@ class Steer(RunSourcedEdit):
             if axes[:2] != ("batch", "pos") or "key" in axes:
                 raise ValueError(f"a steering vector needs a value at each position; {name} is {' '.join(axes)}.")
         one, other = runs.find(self.toward, names), runs.find(self.away, names)
-        return {name: self.reading(one[name]) - self.reading(other[name]) for name in names}
-
-    def reading(self, value: Tensor) -> Tensor:
-        return value[0, -1] if self.read == "last" else value[0].mean(0)
+        return {name: read_value(one[name], self.read) - read_value(other[name], self.read) for name in names}
 
     def put(self, hook: HookPoint, value: Tensor, fetched: Tensor) -> Tensor:
         return merge_at(hook, value, self.at, value + self.factor * fetched)
@@ -241,6 +240,11 @@ class Steer(RunSourcedEdit):
 
     def reach(self, hook: HookPoint) -> Reach:
         return "prompt" if "pos" in self.at else "each"
+
+
+def read_value(value: Tensor, read: ReadAt) -> Tensor:
+    """A value batch pos ... of the first text at its last position, or its mean over positions."""
+    return value[0, -1] if read == "last" else value[0].mean(0)
 
 
 @dataclass(frozen=True)

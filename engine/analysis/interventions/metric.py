@@ -13,15 +13,15 @@ from engine.model.config import Link
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
 
-MetricKind = Literal["logit", "probability", "rank", "KL"]
+MetricKind = Literal["logit", "probability", "log-probability", "rank", "KL"]
 
 
 @dataclass(frozen=True)
 class Metric:
     """Measure of the distribution at `row` of a head's logits: the logit of a candidate, with `against` its lead over
-    another one, its probability, its rank (1: the likeliest), or KL(`aim` || the distribution) in nats. `aim`
-    (candidate) is the log distribution of the run that values come from. With the `link` "logistic", and of a single
-    logit, a class holds or does not, whatever the others do; KL is then the sum over the classes.
+    another one, its probability, the ln of that, its rank (1: the likeliest), or KL(`aim` || the distribution) in nats.
+    `aim` (candidate) is the log distribution of the run that values come from. With the `link` "logistic", and of a
+    single logit, a class holds or does not, whatever the others do; KL is then the sum over the classes.
 
     Raises ValueError for a lead over itself, and for a KL without an aim.
     """
@@ -44,6 +44,8 @@ class Metric:
         """Of each run, batch; `logits` is batch candidate."""
         if self.kind == "probability":
             return log_distribution(logits, self.link)[:, self.candidate].exp()
+        if self.kind == "log-probability":
+            return log_distribution(logits, self.link)[:, self.candidate]
         if self.kind == "rank":
             return 1 + (logits > logits[:, self.candidate, None]).sum(-1).to(logits.dtype)
         if self.kind == "KL":

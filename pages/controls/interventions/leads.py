@@ -27,6 +27,7 @@ from pages.controls.state.parameter import Number
 from pages.controls.state.session import widget_value
 from pages.controls.what_if.experiment_link import linkable, to_link
 from views.core.markdown import Markdown, escape_markdown
+from views.core.run_context import Run
 from views.interventions.questions import PairContext, node_name
 
 ALONE = Number("alone", 0, 0, 2**31 - 1, label="parts kept")
@@ -41,7 +42,7 @@ def compare_address(run: PairContext, sweep: Sweep, hook: str, at: Mapping[str, 
     return compare_runs(run, sweep.base, patch_edit(run, sweep, hook, at), other_text)
 
 
-def compare_runs(run: PairContext, base: Trace, edit: Edit | None, text: str | None = None) -> dict[str, str]:
+def compare_runs(run: Run, base: Trace, edit: Edit | None, text: str | None = None) -> dict[str, str]:
     """Address of a comparison of a run, A, with the same under one edit more, B; empty where no address holds it.
     `text` is what the run read, where that is not what the page's did."""
     fields = looked_at()[1] | ({} if text is None else {"text": text})
@@ -84,6 +85,7 @@ def metric_words(run: PairContext, sweep: Sweep) -> Markdown:
     measured = {
         "logit": f"lead of {name} over {lead[0]}" if lead else f"logit of {name}",
         "probability": f"probability of {name}",
+        "log-probability": f"log-probability of {name}, in nats",
         "rank": f"rank of {name}",
         "KL": f"distance (KL, in nats) from {aim}",
     }
