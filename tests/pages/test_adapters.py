@@ -151,7 +151,7 @@ def test_the_form_offers_what_fits_and_its_strength_can_be_set(tmp_path: Path) -
     assert edits(press(app)) == [replace(second, strength=0.05), first]
     panel = sent(app, "experiment")[0]
     assert [entry["words"] for entry in panel["entries"]] == ["adapter “polite” at 0.05", "adapter “pirate” at 0"]
-    assert [entry["strength"] for entry in panel["entries"]] == [0.05, 0.0]
+    assert [entry["strength"] for entry in panel["entries"]] == [[0.05, 0.0, 2.0], [0.0, 0.0, 2.0]]
     assert edits(opened(address={"model": "stories"}, experiment=made(first))) == [first]  # of the same shapes
 
 

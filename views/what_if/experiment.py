@@ -93,14 +93,15 @@ class Editable:
 def panel(
     experiment: Experiment,
     words: Sequence[str],
-    strengths: Mapping[int, float],
+    strengths: Mapping[int, tuple[float, float, float]],
     unfit: Mapping[int, str],
     notes: Mapping[str, Any],
 ) -> bytes:
-    """The edits, in `words`; by number the `strengths` of those with a slider, and why others cannot be made here."""
+    """The edits, in `words`; by number the `strengths` of those with a slider, with its ends, and why others cannot be
+    made here."""
     entries = [
         {"words": words[number], "on": entry.on, "sentence": unfit.get(number, "")}
-        | ({"strength": strengths[number]} if number in strengths else {})
+        | ({"strength": list(strengths[number])} if number in strengths else {})
         for number, entry in enumerate(experiment.entries)
     ]
     return pack({"entries": entries, "undo": bool(experiment.past), "redo": bool(experiment.future), **notes}, {})

@@ -76,6 +76,11 @@ export interface Queries {
   sources: { row: number; candidate: number; against?: number | null };
   split: { side: string; focus: string; layer: number; head: number; pos: number; key: number };
   start: {};
+  steering: { candidate: number; against?: number | null };
+  steering_costs: { candidate: number; against?: number | null };
+  steering_effect: { candidate: number; against?: number | null };
+  steering_layers: {};
+  steering_prompts: {};
   step: { begun: Array<number>; settings?: object | null; id?: number | null };
   steps: { layer: number; head: number; side: string; focus?: string } | { begun: Array<number>; ids: Array<number>; settings?: object | null };
   streams: { attention: string };
@@ -170,6 +175,11 @@ export interface Answers {
   sources: { arrays: Record<string, NamedArray>; [entry: string]: any };
   split: { arrays: Record<string, NamedArray>; [entry: string]: any };
   start: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  steering: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  steering_costs: { arrays: { loss: NamedArray; kl: NamedArray }; [entry: string]: any };
+  steering_effect: { arrays: { mean: NamedArray; low: NamedArray; high: NamedArray }; [entry: string]: any };
+  steering_layers: { arrays: { apart: NamedArray }; [entry: string]: any };
+  steering_prompts: { arrays: { toward: NamedArray }; [entry: string]: any };
   step: { arrays: Record<string, NamedArray>; [entry: string]: any };
   steps: { arrays: { raw: NamedArray; scores: NamedArray; capped: NamedArray; bias: NamedArray; masked_scores: NamedArray; pattern: NamedArray; moved: NamedArray }; [entry: string]: any };
   streams: { arrays: { relative: NamedArray; cosine: NamedArray }; [entry: string]: any };

@@ -5,7 +5,7 @@ import { make } from "../core/dom.js";
 import { whyLink } from "../core/why.js";
 
 /**
- * @typedef {{ words: string, on: boolean, sentence: string, strength?: number }} Entry
+ * @typedef {{ words: string, on: boolean, sentence: string, strength?: [value: number, low: number, high: number] }} Entry
  * @typedef {{ name: string, title: string, about: string, lacking?: string }} Kind
  * @typedef {{ entries: Entry[], undo: boolean, redo: boolean, guessing?: boolean, asked?: boolean, left?: number, broken: string[],
  *   refused?: string, opens: boolean[], kinds: Kind[], everywhere?: Record<string, string>[] }} Data
@@ -174,14 +174,15 @@ class Panel {
   }
 
   /**
-   * How much an adapter adds, which acts when the slider is let go.
-   * @param {number} value
+   * How much an adapter or a vector adds, which acts when the slider is let go.
+   * @param {[number, number, number]} strength value and the ends of its slider, which reaches a value beyond them too
    * @param {string} words
    * @param {number} number
    */
-  strength(value, words, number) {
+  strength([value, low, high], words, number) {
     const slider = make("input", "strength");
-    Object.assign(slider, { type: "range", min: "0", max: "2", step: "0.05", value: String(value), title: "strength" });
+    const [min, max] = [Math.min(low, value), Math.max(high, value)];
+    Object.assign(slider, { type: "range", min, max, step: "0.05", value, title: "strength" });
     slider.setAttribute("aria-label", `${words}: strength`);
     slider.dataset.name = `strength ${number}`;
     slider.addEventListener("input", () => (slider.title = `strength ${slider.value}`));

@@ -84,7 +84,11 @@ class EditPanel:
         ]
         known = [(entry.edit, kind_of(entry.edit)) for entry in made.entries]
         words = [kind.words(edit, model.terms) for edit, kind in known]
-        strengths = {i: getattr(edit, kind.slider) for i, (edit, kind) in enumerate(known) if kind.slider}
+        strengths = {
+            i: (getattr(edit, kind.slider), *kind.slider_span)
+            for i, (edit, kind) in enumerate(known)
+            if kind.slider and hasattr(edit, kind.slider)
+        }
         said = {"refused": self.state.refused, "broken": list(self.state.broken)}
         drawn = panel(made, words, strengths, unfit, {"opens": opens, "kinds": offered, **said, **notes})
         edit_panel(self, drawn, model, trace)
@@ -129,8 +133,8 @@ class EditPanel:
         """Raises ValueError for an edit that has none."""
         edit: Any = made.entries[number].edit if 0 <= number < len(made.entries) else None
         slider = kind_of(edit).slider if edit else ""
-        if not slider:
-            raise ValueError("Unknown request: only an adapter has a strength to set. Reload and try again.")
+        if not slider or not hasattr(edit, slider):
+            raise ValueError("Unknown request: this edit has no strength to set. Reload and try again.")
         if self.state.draft is not None and self.state.draft.number == number:
             self.state.draft = None
         return made.change(number, replace(edit, **{slider: float(value)}))

@@ -49,8 +49,9 @@ class EditKind:
     `lacking` says why a model that the kind does not fit (`fits`) cannot be edited so. `shows` tells whether the form
     shows an edit whole, and `blank` are the values that it begins with, where the edit's name, its hook and the fields
     do not say so. `read` are the form's values of an edit that it shows, `write` is the edit that such values say.
-    A slider beside an edit, from 0 to 2, sets the field `slider`. `everywhere` are the controls of the page
-    Interventions by which what an edit does at its place is done at every one; empty where there are none.
+    A slider beside an edit sets its field `slider`, where it has that, within `slider_span`. `everywhere` are the
+    controls of the page Interventions by which what an edit does at its place is done at every one; empty where there
+    are none.
     """
 
     name: str
@@ -68,6 +69,7 @@ class EditKind:
     read: Callable[[Values, Terms], Values] = lambda edit, terms: edit
     write: Callable[[Values, Checkpoint], Values] = lambda values, checkpoint: values
     slider: str = ""
+    slider_span: tuple[float, float] = (0.0, 2.0)
     everywhere: Callable[[Any, Terms], Mapping[str, str]] = lambda edit, terms: {}
 
     def opens(self, edit: Shown, model: Editable) -> bool:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from engine.analysis.steering import unpack_vector
+from engine.checkpoints import Checkpoint
 from engine.edits import AddDirection, ProjectOut
 from pages.controls.what_if.edit_fields import Field, Place, Values, at_field, find_hook, hook_field, number_field
 from pages.controls.what_if.edit_form import Form, read_numbers
@@ -24,7 +26,20 @@ def choose_direction(form: Form) -> None:
 
 
 def start(way: str) -> Values:
-    return {"edit": way} | ({"value": 0.0} if way == "ProjectOut" else {"amount": 1.0})
+    return {"edit": way} | ({"value": 0.0} if way == "ProjectOut" else {"amount": 1.0, "strength": 1.0})
+
+
+def bring_file(form: Form) -> None:
+    """A steering vector of the page Steering, which takes the place of what the form says."""
+    label = "or a steering vector (.safetensors)"
+    file = form.below.file_uploader(label, "safetensors", key=form.key(label), max_upload_size=1)
+    form.values.pop("file", None)
+    if file is not None:
+        form.values["file"] = file.getvalue()
+
+
+def write(values: Values, checkpoint: Checkpoint) -> Values:
+    return unpack_vector(values["file"], checkpoint).edit().to_dict() if "file" in values else values
 
 
 def blank(model: Editable, place: Place) -> Values:
@@ -35,7 +50,10 @@ def blank(model: Editable, place: Place) -> Values:
 
 
 def words(edit: Any, terms: Terms) -> str:
-    does = f"component set to {edit.value:g}" if isinstance(edit, ProjectOut) else f"{edit.amount:+g} along a direction"
+    if isinstance(edit, ProjectOut):
+        does = f"component set to {edit.value:g}"
+    else:
+        does = f"{edit.strength * edit.amount:+g} along a direction"
     return f"{terms.place(edit.hook)}: {does}{chosen(edit.at, edit.hook, terms)}"
 
 
@@ -44,11 +62,14 @@ FIELDS = (
     Field(choose_direction),
     number_field("value", "component (0 removes)", 0.0, when=goes(edit_name, "ProjectOut")),
     number_field("amount", "amount", 1.0, when=goes(edit_name, "AddDirection")),
+    number_field("strength", "times", 1.0, when=goes(edit_name, "AddDirection")),
     at_field(),
+    Field(bring_file, when=goes(edit_name, "AddDirection")),
 )
 KIND = EditKind(
     name="direction", place=10, title="Direction", about="a component removed or added",
     edits=(ProjectOut, AddDirection), fields=FIELDS, blank=blank, words=words,
+    write=write, slider="strength", slider_span=(-4.0, 4.0),
     ways=EditVariants(
         titles=WAYS, of=edit_name, begin=lambda way, form: start(way), kept_fields=("hook", "direction", "at")
     ),

@@ -1,0 +1,1 @@
+"""What the page Steering asks, and its charts."""
