@@ -10,13 +10,17 @@ from streamlit.testing.v1 import AppTest
 
 from engine import load, run
 from engine.analysis.steering import SteeringVector, find_direction, pack_vector, steer_corpus
+from engine.edits import ProjectOut
+from engine.edits.experiment import Entry, Experiment
 from engine.generation.generate import generate
 from engine.inputs.corpus import Corpus
 from engine.inputs.readers import read_text
 from engine.runtime import library
+from pages.controls.what_if.experiment import EDITS_OF_PAGE
 from pages.controls.what_if.experiment_link import from_link
 from tests.pages.mounted import field
 from tests.pages.test_edit_form import edits, new, press
+from tests.pages.test_experiment import sent
 from tests.pages.test_probes import APP, told
 from views.core.codegen import Fields
 from views.core.lanes import lanes
@@ -107,6 +111,11 @@ def test_a_vector_comes_back_on_the_page_and_in_what_if_and_has_a_slider() -> No
     app.file_uploader[-1].set_value(("mine.safetensors", file, "application/octet-stream")).run()
     app = press(app)
     assert edits(app) == [vector.edit()]
+    assert sent(app, "experiment")[0]["entries"][0]["strength"] == [1.0, -4.0, 4.0]
+    made = EDITS_OF_PAGE.set_strength(Experiment((Entry(vector.edit()),)), 0, -2.0)
+    assert made.edits == (vector.edit(-2.0),)
+    with pytest.raises(ValueError, match="has no strength to set"):
+        EDITS_OF_PAGE.set_strength(Experiment((Entry(ProjectOut("embed.tokens", [1.0])),)), 0, 1.0)
     other = load("induction")
     strange = pack_vector(find_direction(other, ("1 2",)), other)
     app = new("direction", app)
