@@ -110,6 +110,8 @@ def _format_without_config(place: CheckpointLocation) -> str:
     """The format of weights without a config.json."""
     if place.weights.suffix == ".bin" and is_llama2c(place.weights):
         return "llama2.c"
+    if place.weights.suffix == ".gguf":
+        return "GGUF"
     return "nanoGPT" if place.weights.suffix in (".pt", ".pth") else "weights alone"
 
 

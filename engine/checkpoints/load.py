@@ -26,8 +26,7 @@ from engine.checkpoints.family import Family
 from engine.checkpoints.folder_settings import FolderSettings, read_folder_settings
 from engine.checkpoints.gguf.rows import TIED, gguf_rows
 from engine.checkpoints.gguf.settings import read_settings
-from engine.checkpoints.gguf.tokenizer import tokenizer_files
-from engine.checkpoints.gguf.weights import describe_types, open_gguf
+from engine.checkpoints.gguf.weights import describe_types
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.keys import ConfigTable
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
@@ -324,7 +323,7 @@ def open_with_settings(weights: Weights, path: Path, corrections: Mapping[str, A
 
 def open_with_gguf(path: Path, corrections: Mapping[str, Any], rename: Mapping[str, str]) -> OpenedModel:
     """A file that says itself what it is, in words of its own."""
-    weights = open_gguf(path)
+    weights = open_weights(path)
     try:
         theirs = ConfigTable({**read_settings(weights), **corrections})
         family = choose_family(theirs, weights.shapes)
@@ -332,16 +331,10 @@ def open_with_gguf(path: Path, corrections: Mapping[str, Any], rename: Mapping[s
     except ValueError as error:
         told = str(error).replace("config.json", "its metadata")
         raise ValueError(f"{path} does not open: {told}") from None
-    notes = describe_types(weights)
-    try:
-        beside = tokenizer_files(weights.settings or {})
-    except ValueError as error:
-        beside, notes = {}, (*notes, f"No tokenizer from the file: {error}")
-    if beside:
-        beside["config.json"] = json.dumps(theirs).encode()
+    beside = {**weights.beside, "config.json": json.dumps(theirs).encode()} if weights.beside else {}
     weights = replace(rename_tensors(weights, rename), beside=beside)
     own = replace(family, rows=gguf_rows(family.name, config, weights.shapes), tied=TIED, twins={}, optional_prefix="")
-    return OpenedModel(own, config, weights, FolderSettings(theirs, written=False), (), notes)
+    return OpenedModel(own, config, weights, FolderSettings(theirs, written=False), (), describe_types(weights))
 
 
 def open_by_inference(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> OpenedModel:

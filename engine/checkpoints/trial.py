@@ -80,7 +80,7 @@ def main(folder: str, memory: str, seconds: str) -> int:
         sys.stdout.buffer.write(str(error).encode(errors="replace"))
         return REFUSED
     print(AT_TOKENIZER, end="", flush=True)
-    with suppress(ValueError), unpack_header(place, weights.metadata) as beside:
+    with suppress(ValueError), unpack_header(place, weights.metadata, weights.beside) as beside:
         for one in beside.folders:
             tokenizer = read_tokenizer(one)
             if tokenizer is not None:

@@ -98,7 +98,7 @@ def weights_of_tensors(tensors: Mapping[str, Tensor], path: Path, mapped: bool) 
 
 
 def open_weights(path: Path) -> Weights:
-    """Open a `.safetensors`, `.bin`, `.pt` or `.pth` file, or the `.index.json` of a sharded one.
+    """Open a `.safetensors`, `.gguf`, `.bin`, `.pt` or `.pth` file, or the `.index.json` of a sharded one.
 
     Raises ValueError for a file that is cut off, damaged, or not what its name says.
     """
@@ -106,12 +106,16 @@ def open_weights(path: Path) -> Weights:
         return _merge_shards(path, [open_weights(shard) for shard in shards(path)])
     if path.suffix == ".safetensors":
         return _open_safetensors(path)
+    if path.suffix == ".gguf":
+        from engine.checkpoints.gguf.weights import open_gguf  # which gives a Weights
+
+        return open_gguf(path)
     if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
         found = read_torch_pickle(path)
         return replace(
             weights_of_tensors(found.tensors, path, found.mapped), settings=found.settings, notes=found.notes
         )
-    raise ValueError(f"a weights file must end in .safetensors, .bin, .pt, .pth or .ckpt, got {path.name}.")
+    raise ValueError(f"a weights file must end in .safetensors, .gguf, .bin, .pt, .pth or .ckpt, got {path.name}.")
 
 
 def write_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:

@@ -1,6 +1,8 @@
 """The page Linear probes without a browser: its sentences, tables, charts and lines of Python are the engine's."""
 
+import re
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pandas as pd
 import pytest
@@ -9,9 +11,11 @@ from streamlit.testing.v1 import AppTest
 
 from engine import load, run
 from engine.analysis.linear_probes import OF_FILE, find_probes, measure_removal, read_labelled
+from engine.edits import ProjectOut
 from engine.inputs.readers import read_text
 from engine.runtime import library
 from pages.controls.train.user_data import store_file
+from pages.controls.what_if.experiment_link import from_link
 from views.core.codegen import Fields
 from views.core.lanes import lanes
 from views.core.questions import Page
@@ -42,7 +46,9 @@ def test_the_page_says_where_a_probe_is_selective_and_what_its_direction_does() 
     says = told(app)
     assert f"a selectivity of **{float(probes.selectivity.max()):+.3f}**" in says
     assert f"changes by **{float(removal.loss[0]) - removal.plain:+.4f}**" in says
-    assert f"move by **{float(removal.kl[0]):.4f}** nats" in says and "ProjectOut" in says and not app.warning
+    assert f"move by **{float(removal.kl[0]):.4f}** nats" in says and not app.warning
+    link = parse_qs(re.search(r"compare\?([^)]*)\)", says.replace("\\", ""))[1])  # type: ignore[index]
+    assert [type(one.edit) for one in from_link(link["b_edits"][0])[0].entries] == [ProjectOut]
     assert all(f"**{title}**" in says for title in CHARTS)
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.gguf.header import FLOATS, QUANTISED, Header, bytes_of, parts_of, read_header
+from engine.checkpoints.gguf.tokenizer import tokenizer_files
 from engine.checkpoints.weights import Weights
 from engine.model.quantised import SCHEMES
 from engine.model.quantised.scheme import Scheme
@@ -23,8 +24,8 @@ DTYPES_BY_NAME = {name: getattr(torch, name) for name in FLOATS.values()}
 
 
 def open_gguf(path: Path) -> Weights:
-    """Weights whose `settings` are the file's metadata. Raises as `read_header` and `parts_of` do, and ValueError for
-    parts that hold one tensor twice."""
+    """Weights whose `settings` are the file's metadata, with its tokenizer `beside` them. Raises as `read_header` and
+    `parts_of` do, and ValueError for parts that hold one tensor twice."""
     shapes, files, dtypes = dict[str, tuple[int, ...]](), dict[str, Path](), dict[str, str]()
     readers, schemes = dict[str, Callable[[str], Tensor]](), dict[str, Scheme]()
     metadata: dict[str, Any] = {}
@@ -39,7 +40,11 @@ def open_gguf(path: Path) -> Weights:
             if one.type in QUANTISED:
                 schemes[name] = SCHEMES[QUANTISED[one.type]]
         metadata = {**header.metadata, **metadata}
-    return Weights(shapes, {}, readers, dtypes, files, frozenset(shapes), metadata, schemes=schemes)
+    try:
+        beside, notes = tokenizer_files(metadata), tuple[str, ...]()
+    except ValueError as error:
+        beside, notes = {}, (f"No tokenizer from the file: {error}",)
+    return Weights(shapes, {}, readers, dtypes, files, frozenset(shapes), metadata, notes, schemes, beside)
 
 
 def read(path: Path, header: Header, numbers: Tensor, name: str) -> Tensor:
@@ -62,6 +67,4 @@ def describe_types(weights: Weights) -> tuple[str, ...]:
         bits += prod(shape) * (scheme.bits if scheme else 8 * DTYPES_BY_NAME[weights.dtypes[name]].itemsize)
     total = numbers.total()
     shares = ", ".join(f"{100 * count / total:.1f} % {kind}" for kind, count in numbers.most_common())
-    return (
-        f"Its weights are quantised, {bits / total:.2f} bits each: {shares}.",
-    )
+    return (f"Its weights are quantised, {bits / total:.2f} bits each: {shares}.",)

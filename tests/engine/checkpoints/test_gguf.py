@@ -48,7 +48,8 @@ def test_every_scheme_gives_the_numbers_of_ggml_to_the_last_bit(name: str) -> No
     blocks = drawn.integers(0, 256, (64, scheme.bytes), dtype=np.uint8)
     for at in scheme.scales:
         blocks[:, at : at + 2] = drawn.standard_normal((64, 1)).astype(np.float16).view(np.uint8)
-    expected = torch.from_numpy(np.array(dequantize(blocks, kind))).view(4, -1)
+    with np.errstate(over="ignore"):
+        expected = torch.from_numpy(np.array(dequantize(blocks, kind))).view(4, -1)
     stored = torch.from_numpy(blocks).view(4, -1)
     assert torch.equal(scheme.read(stored), expected) and scheme.is_finite(stored) == bool(expected.isfinite().all())
     if scheme.scales:

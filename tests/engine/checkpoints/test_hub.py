@@ -162,9 +162,7 @@ def test_a_name_is_read(text: str, repo: str, revision: str) -> None:
     ],
 )
 def test_what_is_no_plain_name_is_refused(text: str) -> None:
-    with pytest.raises(
-        ValueError, match=r"Expected hub:org/name, .* or hub:org/name:Q4_K_M, .* got"
-    ):
+    with pytest.raises(ValueError, match=r"Expected hub:org/name, .* or hub:org/name:Q4_K_M, .* got"):
         parse(text)
 
 
