@@ -53,6 +53,10 @@ class CompiledCheckpoint(Checkpoint):
         super().save(folder)
         self.key.save(Path(folder))
 
+    def take_key_off(self, name: str, about: str) -> Checkpoint:
+        """The weights and the tokenizer alone, whose card says nothing of the program."""
+        return Checkpoint(self.model, self.tokenizer, {"name": name, "about": about}, name=name)
+
 
 def compile_program(program: Program, spare_heads: int = 1) -> CompiledCheckpoint:
     """Build a model that computes the program, exactly for every text of its vocabulary up to its length.
@@ -178,18 +182,15 @@ class Compiler:
             return self.variables[name].span
 
         q, q_bias, k, k_bias, v, out = (self.weights[f"blocks.{block}.attn.{name}"] for name in OF_HEAD)
-        keys, queries = self.domains[step.select.keys].values, self.domains[step.select.queries].values
-        table = torch.tensor(
-            [[None not in (key, query) and step.select.where(key, query) for query in queries] for key in keys]
-        ).float()  # key query
-        fallback = first + len(keys)
+        table, keys = step.select.tabulate(self.domains), self.domains[step.select.keys].size
+        fallback = first + keys
         k[fallback, span("k", START)] = 1
         q_bias[fallback] = SHARPNESS if isinstance(step, Width) else SHARPNESS / 2
         if bool((table == table[:1]).all()):
             table = table[:1]
             k_bias[first], k[first, span("k", START)] = 1, -1
         else:
-            k[first:fallback, span("k", step.select.keys)] = torch.eye(len(keys))
+            k[first:fallback, span("k", step.select.keys)] = torch.eye(keys)
         asked = slice(first, first + len(table))
         if bool((table == table[:, :1]).all()) and (self.program.sees == "causal" or isinstance(step, Width)):
             q_bias[asked] = SHARPNESS * table[:, 0]

@@ -13,6 +13,9 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
+import torch
+from torch import Tensor
+
 TOKENS, POSITIONS, START = "tokens", "positions", "start"
 START_TOKEN = "<start>"
 
@@ -39,6 +42,12 @@ class Select:
     queries: str
     where: Callable[[Any, Any], bool]
 
+    def tabulate(self, known: Mapping[str, Domain]) -> Tensor:
+        """Whether each key is selected by each query: key query, 0 or 1."""
+        keys, queries = known[self.keys].values, known[self.queries].values
+        table = [[None not in (key, query) and self.where(key, query) for query in queries] for key in keys]
+        return torch.tensor(table).float()
+
     def __str__(self) -> str:
         return f"select({self.keys}, {self.queries}, {self.where.__name__})"
 
@@ -62,7 +71,7 @@ class Aggregate:
         return self.select.keys, self.select.queries, self.of
 
     def find_domain(self, known: Mapping[str, Domain], longest: int) -> Domain:
-        values = [value for value in require_values(self, self.of, known) if value is not None]
+        values = [value for value in known[self.of].values if value is not None]
         if self.number is None:
             return Domain((*values, None))
         numbers, sums, means = {self.number(value) for value in values}, {0}, {Fraction(0)}
@@ -107,18 +116,28 @@ class Map:
         return [(values, self.to(*values)) for values in product(*(known[name].values for name in self.inputs))]
 
     def find_domain(self, known: Mapping[str, Domain], longest: int) -> Domain:
-        for name in self.inputs if len(self.inputs) > 1 else ():
-            require_values(self, name, known)
         return Domain(tuple(dict.fromkeys(result for _, result in self.list_results(known))))
 
 
 Step: TypeAlias = Aggregate | Width | Map
 
 
-def require_values(step: Step, name: str, known: Mapping[str, Domain]) -> tuple[Any, ...]:
-    if known[name].codes:
-        raise ValueError(f"{step} reads {name}, which is a number; map it to values first.")
-    return known[name].values
+def begin_domains(vocabulary: tuple[str, ...], longest: int) -> dict[str, Domain]:
+    """The domains of the variables that are there before the first line."""
+    return {TOKENS: Domain(vocabulary), POSITIONS: Domain(tuple(range(longest)))}
+
+
+def check_step(step: Step, known: Mapping[str, Domain]) -> None:
+    """Raises ValueError for a line that reads what no line before it makes, or a number, which a map of that alone
+    reads, or that makes what is there."""
+    lacking = [name for name in step.inputs if name not in known]
+    if lacking:
+        raise ValueError(f"{step} reads {lacking[0]}, which no line before it makes; name another variable.")
+    if step.name in known or step.name == START:
+        raise ValueError(f"{step} makes {step.name} a second time; give it another name.")
+    numbers = [name for name in step.inputs if known[name].codes]
+    if numbers and not (isinstance(step, Map) and len(step.inputs) == 1):
+        raise ValueError(f"{step} reads {numbers[0]}, which is a number; map it to values first.")
 
 
 @dataclass(frozen=True)
@@ -145,15 +164,9 @@ class Program:
     def find_domains(self) -> dict[str, Domain]:
         """The domains of all variables in their order. Raises ValueError for a line that reads or makes what it must
         not."""
-        known = {TOKENS: Domain(self.vocabulary), POSITIONS: Domain(tuple(range(self.longest)))}
+        known = begin_domains(self.vocabulary, self.longest)
         for step in self.steps:
-            lacking = [name for name in step.inputs if name not in known]
-            if lacking:
-                raise ValueError(f"{step} reads {lacking[0]}, which no line before it makes; name another variable.")
-            if step.name in known or step.name == START:
-                raise ValueError(f"{step} makes {step.name} a second time; give it another name.")
-            for name in () if isinstance(step, Map) else (step.select.keys, step.select.queries):
-                require_values(step, name, known)
+            check_step(step, known)
             known[step.name] = step.find_domain(known, self.longest)
         if self.predicts not in known or known[self.predicts].codes:
             raise ValueError(f"{self.name} predicts {self.predicts}, which a line must make, and not as a number.")
