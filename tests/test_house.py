@@ -111,6 +111,7 @@ ROOMS = [
         "pages.controls.notice",
         "pages.controls.words",
         "pages.controls.sign_in",
+        "pages.controls.program_field",
     ],
     ["pages.controls.prediction"],
     ["pages.controls.model_input"],

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
 
+from engine.compiled.compile import CompiledCheckpoint, compile_program
 from engine.compiled.functions import MAPS, NUMBERS, WHERE
-from engine.compiled.interpret import interpret
+from engine.compiled.interpret import check_compiled, interpret
 from engine.compiled.program import (
     START_TOKEN,
     Aggregate,
@@ -47,6 +50,24 @@ FORMS = (
     "name = aggregate(select(keys, queries, where), values), name = width(select(keys, queries, where)) or "
     "name = function(variable)"
 )
+
+
+@dataclass(frozen=True)
+class CheckedModel:
+    """A model and the program that it equals on all `texts` of it, surely by `margin` logits or more."""
+
+    program: Program
+    checkpoint: CompiledCheckpoint
+    texts: int
+    margin: float
+
+
+@lru_cache(maxsize=32)
+def compile_text(text: str) -> CheckedModel:
+    """Raises ValueError, a sentence, for what is no program, or has none that weights compute."""
+    program = read_program(text)
+    made = compile_program(program)
+    return CheckedModel(program, made, *check_compiled(made, program))
 
 
 def write_program(program: Program) -> str:

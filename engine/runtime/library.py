@@ -153,8 +153,9 @@ def parse_name(name: str) -> LoadOptions:
     raise ValueError(f"there is no model called {name[:200]!r}; the models here are {', '.join(names())}.")
 
 
-def offer(given: LoadOptions) -> str:
-    """A name for what may be opened so, the same one for the same again. It is not opened yet.
+def offer(given: LoadOptions, name: str = "") -> str:
+    """A name for what may be opened so, the same one for the same again, or `name`, which nobody else may guess. It is
+    not opened yet.
 
     Its title, then 40 random bits: it stands in links. Those to a path, which nobody deletes with the server, are kept;
     those to an upload are told to the other processes of the server.
@@ -165,7 +166,7 @@ def offer(given: LoadOptions) -> str:
     passing = given.uploaded or Path(given.source).is_relative_to(budget.runs_folder)  # steps of a run have names
     record = None if passing else given.record
     title = cut_characters(keep_words(given.title, ".-", "-").strip("-."), LONGEST) or "model"
-    name = (record and openings.find_name(budget.runs_folder, record)) or f"{title}~{secrets.token_hex(5)}"
+    name = name or (record and openings.find_name(budget.runs_folder, record)) or f"{title}~{secrets.token_hex(5)}"
     _offers.keep(name, given, _disk(given.folder))
     _names[given.key] = name
     if record:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -33,8 +33,8 @@ class Given:
 class Grade:
     """`said` and `truth` as they are shown; `right` is None where nothing is, `score` is 0 to 1, or nats less than none
     of a run, and None where nothing is scored. `number` is an estimate, `true` what it estimates. `picture`, query key,
-    is the attention that was handed in (255 = 1.0). `elsewhere` says what the answer is about in place of the step's
-    own, so that it does not count."""
+    is the attention that was handed in (255 = 1.0); `parts` are those that were named, and whether each is right.
+    `elsewhere` says what the answer is about in place of the step's own, so that it does not count."""
 
     said: str
     truth: str = ""
@@ -43,6 +43,7 @@ class Grade:
     number: float | None = None
     true: float | None = None
     picture: Sequence[Sequence[int]] = ()
+    parts: Mapping[str, bool] = field(default_factory=dict)
     elsewhere: str = ""
 
 

@@ -16,7 +16,7 @@ PATTERNS: Mapping[Pattern, str] = {
     "duplicate": "an earlier token like it",
 }
 LOOK = "look"  # the kind that asks nothing
-# Characters of a sentence, of a word that is wanted, of a page's address, of what is looked at there.
+# Characters of a sentence, of a word that is wanted, of a page's address, of what is looked at there or of a program.
 LONGEST, WANTED, PAGE, LOOKED = 500, 40, 40, 2_000
 MOST_OPTIONS = 12
 MOST_SECONDS = 24 * 3600
@@ -26,11 +26,11 @@ MOST_SECONDS = 24 * 3600
 class Step:
     """A page by its address, with the `query` of its link, and what is asked of who looks at it.
 
-    What a `kind` is, its file in pages/controls/classes/kinds says; `wanted`, `pattern`, `options` and `right` (-1:
-    none) are for those kinds that have them. The answer is shown `at_once` or when the teacher reveals it. After
-    `seconds`, 0 for no limit, a step that `closes` takes no answers; the time of another is only shown. An answer about
-    another text than the step's counts only with `own_text`. The page looks at what `looked` says, as behind the # of a
-    link.
+    What a `kind` is, its file in pages/controls/classes/kinds says; `wanted`, `pattern`, `options`, `right` (-1:
+    none) and the `program` that a model is compiled from are for those kinds that have them. The answer is shown
+    `at_once` or when the teacher reveals it. After `seconds`, 0 for no limit, a step that `closes` takes no answers;
+    the time of another is only shown. An answer about another text than the step's counts only with `own_text`. The
+    page looks at what `looked` says, as behind the # of a link.
     """
 
     page: str
@@ -46,11 +46,13 @@ class Step:
     looked: str = ""
     options: tuple[str, ...] = ()
     right: int = -1
+    program: str = ""
 
     def __post_init__(self) -> None:
         if self.pattern not in PATTERNS:
             raise ValueError(f"expected a pattern, one of {', '.join(PATTERNS)}, got {str(self.pattern)[:20]!r}.")
-        most_of = {"sentence": LONGEST, "wanted": WANTED, "page": PAGE, "looked": LOOKED, "kind": WANTED}
+        most_of = {"sentence": LONGEST, "wanted": WANTED, "page": PAGE, "kind": WANTED}
+        most_of |= dict.fromkeys(("looked", "program"), LOOKED)
         for name, most in most_of.items():
             if len(getattr(self, name)) > most:
                 raise ValueError(f"the {name} of a step has at most {count_words(most, 'character')}; shorten it.")

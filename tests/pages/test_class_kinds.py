@@ -3,12 +3,15 @@
 import ast
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from engine import run
 from engine.collect import collect
+from engine.compiled.program_text import write_program
+from engine.compiled.programs import compiled_programs
 from engine.edits import AttentionTemperature
 from engine.inputs.readers import tokens
 from engine.places import ROOT
@@ -118,11 +121,13 @@ def test_a_model_is_asked_what_it_can_answer(kind: str, model: str, suits: bool)
 
 @pytest.mark.parametrize("kind", kinds())
 def test_a_step_is_read_as_it_was_written(kind: str) -> None:
-    named = {"options": ("few", "many")} if kind in ("choice", "scale") else {}
+    named: dict[str, Any] = {"options": ("few", "many")} if kind in ("choice", "scale") else {}
+    named |= {"program": write_program(compiled_programs()["sorting"])} if kind == "circuit" else {}
     step = Step(
         "walkthrough", {"text": "A dog"}, kind, "Look.", "hat", at_once=True, seconds=60, closes=True,
         own_text=True, looked="#head=1", right=1 if kind == "choice" else -1, **named,
     )  # fmt: skip
+    step = kinds()[kind].prepare(step)
     assert from_json(json.loads(json.dumps(to_json(step)))) == step == check_step(step)
 
 
@@ -134,6 +139,7 @@ def test_a_step_is_read_as_it_was_written(kind: str) -> None:
         {"page": "x", "sentence": "y" * 501}, {"page": "x", "seconds": -1}, {"page": "x", "pattern": "entropy"},
         {"page": "x", "kind": "choice", "options": ["a"]}, {"page": "x", "kind": "scale", "options": ["a"]},
         {"page": "x", "kind": "choice", "options": ["a", "b"], "right": 2}, {"page": "x", "options": [1]},
+        {"page": "x", "program": 1}, {"page": "x", "program": "y" * 2_001},
     ],
 )  # fmt: skip
 def test_what_is_no_step_is_refused_in_a_sentence(said: object) -> None:

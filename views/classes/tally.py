@@ -46,6 +46,12 @@ def draw_choices(found: Sequence[Content], revealed: bool, shade: Shade) -> Alta
     return alt.layer(bars)
 
 
+def draw_parts(found: Sequence[Content], revealed: bool, shade: Shade) -> AltairChart:
+    """A bar for each part, as long as many learners named it; once it is revealed, the right ones stand out."""
+    named = [{"said": part, "right": right} for one in found for part, right in one["parts"].items()]
+    return draw_choices(named, revealed, shade)
+
+
 def draw_estimates(found: Sequence[Content], revealed: bool, shade: Shade) -> AltairChart:
     """Histogram of what was estimated; once it is revealed a line at each true value, which may be another for each."""
     ink = colors(shade)

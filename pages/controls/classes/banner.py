@@ -7,7 +7,7 @@ from typing import LiteralString
 import streamlit as st
 
 from pages.controls.classes.answering import answer_now, differs, given_now, truth_of
-from pages.controls.classes.kind import FIELD, kind_of
+from pages.controls.classes.kind import FIELD, kind_of, make_ready
 from pages.controls.classes.who import (
     JOINED,
     OVER,
@@ -72,6 +72,7 @@ def follow_class() -> None:
     whole, learner = found
     room = whole.seen_from(own_step(whole))
     step, entry = room.step, entry_of(room.step.page)
+    make_ready(step)
     if entry:  # unseen: what the browser presses when the class comes to another step, so that it must know it first
         with st.container(key="class-way"):
             st.page_link(entry.path, label="step", query_params=dict(step.query))

@@ -163,6 +163,7 @@ def edit(steps: list[Step], at: int) -> None:
         "text": step.query.get("text", ""), "lesson": step.query.get("lesson", names()[0]), "sentence": step.sentence,
         "wanted": step.wanted, "pattern": step.pattern, "seconds": step.seconds, "closes": step.closes,
         "own text": step.own_text, "at once": step.at_once, "options": "\n".join(step.options), "right": step.right + 1,
+        "program": step.program or None,
     }  # fmt: skip
     for name, value in said.items():
         set_widget(f"class {name}", value)
@@ -189,7 +190,8 @@ def step_form(add: Callable[[Step], None]) -> None:
         if page == "course":
             st.selectbox("lesson", names(), key="class lesson", format_func=lesson_title, width=320)
         elif page != "train":
-            st.selectbox("model", shipped_names(), shipped_names().index(FIRST_MODEL), key="class model", width=160)
+            if not kind.brings_model:
+                st.selectbox("model", shipped_names(), shipped_names().index(FIRST_MODEL), key="class model", width=160)
             st.text_input("text", key="class text", placeholder="the model’s example")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("what you say to the class", key="class sentence", max_chars=LONGEST)
@@ -230,6 +232,7 @@ def add_step(add: Callable[[Step], None]) -> None:
             closes=bool(widget_value("class closes", False)), own_text=bool(widget_value("class own text", False)),
             **kind.read_parts(),
         )  # fmt: skip
+        step = kind.prepare(step)
         check_askable(check_step(step))
         add(step)
     except (ValueError, OSError) as error:

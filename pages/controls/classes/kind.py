@@ -15,6 +15,7 @@ from server.classes.grading import Given, Grade
 from server.classes.steps import Step
 from views.charts.template import AltairChart
 from views.classes.tally import Content
+from views.core.markdown import escape_markdown
 from views.core.theme import Shade
 
 FIELD = "class answer"  # the key of the field of an answer
@@ -32,6 +33,11 @@ def accept(step: Step) -> None:
 
 def draw_nothing() -> None:
     """Default of a kind that needs no more than every step."""
+
+
+def keep(step: Step) -> Step:
+    """Default of a kind that needs nothing made ready."""
+    return step
 
 
 def no_parts() -> Mapping[str, Any]:
@@ -53,6 +59,9 @@ class StepKind:
     ValueError, with a sentence, for a step that lacks some. A step is asked on pages that run a model, and of a kind
     that is not `about_run` on `pages` too, or, with `only`, on those alone. With `about_page` the answer is what the
     page looks at, and its run where it has one.
+
+    `prepare` makes ready on this server what a step needs before its page opens, and gives the step with the way there;
+    a kind that `brings_model` has its own there, so that the form asks for none.
 
     An answer may be given `again`; of what is `scored` none is right, and some do better; `free_text` is the learner's
     own; what the page `covers` until then gives the answer away; `at_once` can be said of a step whose answer can be
@@ -76,6 +85,8 @@ class StepKind:
     at_once: bool = True
     pages: tuple[str, ...] = ("course", "train")
     only: bool = False
+    brings_model: bool = False
+    prepare: Callable[[Step], Step] = keep
     about_page: bool = False
     unsuited: Callable[[Checkpoint], str] = suits
     check: Callable[[Step], None] = accept
@@ -101,6 +112,14 @@ def check_step(step: Step) -> Step:
     """Raises ValueError, with a sentence, for a step of no kind, or one that lacks a part."""
     kind_of(step).check(step)
     return step
+
+
+def make_ready(step: Step) -> None:
+    """Makes ready what a step needs on this server, or says why it cannot be."""
+    try:
+        kind_of(step).prepare(step)
+    except (ValueError, OSError) as error:
+        st.warning(escape_markdown(str(error)[:1].upper() + str(error)[1:]))
 
 
 def number_field(most: float) -> Callable[[Step, Given | None], None]:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import streamlit as st
 
-from pages.controls.classes.kind import kind_of
+from pages.controls.classes.kind import kind_of, make_ready
 from pages.controls.classes.tallies import draw_chart, page_address, show_page
 from pages.controls.classes.who import follow, tell_news
 from pages.controls.share.class_link import class_link, draw_svg
@@ -29,6 +29,7 @@ def follow_screen(code: str) -> None:
     if (found := follow(code)) is None:
         return
     room, learners, answers = found
+    make_ready(room.step)
     st.html(LARGE)
     mine = [one for one in answers if one.step == room.at]
     with st.container(key="class-screen"):

@@ -12,7 +12,7 @@ from engine.plurals import count_words
 from pages.controls.classes.answering import glance
 from pages.controls.classes.draft import BEGUN, SECRET, read_steps, step_form, step_name
 from pages.controls.classes.grades import close_room
-from pages.controls.classes.kind import kind_of
+from pages.controls.classes.kind import kind_of, make_ready
 from pages.controls.classes.parameters import TEACH
 from pages.controls.classes.tallies import draw_chart, page_address, show_page
 from pages.controls.classes.who import (
@@ -86,6 +86,7 @@ def follow_room(code: str) -> None:
     if (found := follow(code)) is None:
         return
     room, learners, answers = found
+    make_ready(room.step)
     draw_trouble()
     with st.container(horizontal=True, vertical_alignment="center", key="class-head"):
         st.markdown(f"# {escape_markdown(code)}", width="content")
