@@ -1,16 +1,21 @@
-"""A program of a few lines that a person writes on a page: its field, and what it predicts."""
+"""A program of a few lines that a person writes on a page: its field, what it predicts, and its model."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import streamlit as st
 
+from engine.budget import budget
+from engine.checkpoints import Checkpoint
 from engine.compiled.functions import MAPS, NUMBERS, WHERE
 from engine.compiled.interpret import interpret
 from engine.compiled.program_text import LONGEST_TEXT, CheckedModel, compile_text, write_program
 from engine.compiled.programs import compiled_programs
 from engine.plurals import count_words
+from engine.runtime import library
 from pages.controls.state.session import set_widget, widget_value
 from views.core.markdown import escape_markdown
 
@@ -48,6 +53,20 @@ def draw_program(key: str) -> CheckedModel | None:
         return None
     draw_predictions(made)
     return made
+
+
+def open_model(checkpoint: Checkpoint, title: str, name: str = "") -> str:
+    """Opens it as what a person uploads is opened, under that name or one that nobody guesses. Raises ValueError where
+    the server cannot make a folder."""
+    try:
+        folder = TemporaryDirectory(prefix="loupe-upload-", dir=budget.uploads_folder or None)
+        checkpoint.save(Path(folder.name) / title)
+    except OSError as error:
+        told = str(error.strerror).lower()
+        raise ValueError(
+            f"the server must make a folder for a model, and cannot ({told}); tell whoever runs Loupe."
+        ) from error
+    return library.offer(library.LoadOptions(Path(folder.name) / title, title=title, folder=folder), name)
 
 
 def begin(key: str, begun: str) -> None:

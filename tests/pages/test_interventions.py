@@ -5,9 +5,11 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import run
+from engine.compiled import find_answer_key
 from engine.edits import ChangeToken, KeepParts, Patch
 from engine.runtime import library
 from pages.controls.train.user_data import store_file
@@ -135,3 +137,26 @@ def test_a_long_measurement_says_how_long_the_rest_takes_and_begins_once_it_is_a
     while [one for one in app.button if one.label == "Stop"]:
         app.run()
     assert "9 of 9 pairs of p.csv" in told(app)
+
+
+def test_an_own_program_becomes_a_model_with_its_key() -> None:
+    app = opened(model="compiled-histogram", text="a b a")
+    app.session_state["own program open"] = True
+    app.run()
+    assert app.text_area(key="own program").value.startswith("tokens: a b c d\nlongest: 7")
+    app.selectbox(key="own program begun").set_value("brackets").run()
+    assert "all 8,190 texts" in told(app)
+    app.text_area(key="own program").set_value("tokens: a b\nlongest: 3\nsees: causal\nx = is_even(x)").run()
+    assert "reads x, which no line before it makes" in told(app)
+    assert app.button(key="own program make").disabled
+    app.text_area(key="own program").set_value("tokens: a b\nlongest: 3\nsees: causal\nx = is_even(positions)").run()
+    app.button(key="own program make").click().run()
+    assert not app.exception, app.exception
+    (name,) = {parse_qs(one.proto.query_string)["model"][0] for one in app.get("page_link")
+               if "model=program" in one.proto.query_string}  # fmt: skip
+    made = library.checkpoint(name)
+    key = find_answer_key(made)
+    assert key is not None and [line.text for line in key.lines] == ["x = is_even(positions)"]
+    assert made.model(torch.tensor([made.tokenizer.ids("a b a")])).argmax(-1).shape == (1, 4)
+    shown = told(opened(model=name, text="a b a")).replace("\\", "")
+    assert "x = is_even(positions): block 1, MLP" in shown and "One token must change what is predicted" in shown

@@ -5,20 +5,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 from itertools import cycle, islice
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import streamlit as st
 
 from engine.analysis.interventions.edges import Node
 from engine.analysis.interventions.marks import Mark
-from engine.budget import budget
 from engine.compiled.answer_key import Part
 from engine.compiled.program_text import compile_text
 from engine.runtime import library
 from pages.controls.classes.kind import FIELD, StepKind, always
-from pages.controls.program_field import draw_program
+from pages.controls.program_field import draw_program, open_model
 from pages.controls.state.session import widget_value
 from pages.controls.words import translate as _
 from server.classes.grading import Given, Grade
@@ -74,10 +71,7 @@ def prepare(step: Step) -> Step:
     """Opens the weights, without their key, to who has the name."""
     made, name = compile_text(step.program), name_puzzle(step)
     if not library.knows(name):
-        folder = TemporaryDirectory(prefix="loupe-upload-", dir=budget.uploads_folder or None)
-        place = Path(folder.name) / TITLE
-        made.checkpoint.take_key_off(TITLE, ABOUT).save(place)
-        library.offer(library.LoadOptions(place, title=TITLE, folder=folder), name)
+        open_model(made.checkpoint.take_key_off(TITLE, ABOUT), TITLE, name)
     text = " ".join(islice(cycle(made.program.vocabulary), made.program.longest))
     return replace(step, query={"text": text, **step.query, "model": name})
 
