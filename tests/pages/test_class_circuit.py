@@ -103,6 +103,9 @@ def test_the_tally_counts_each_part_and_the_model_comes_back_after_a_restart(mon
     for changed in ({**step.query, "model": "stories"}, {}):
         with pytest.raises(ValueError, match="needs the model of its program"):
             check_step(Step("attention", changed, "circuit", program=step.program))
+    for text in ("", "a b z", "a b c d a b c d"):
+        with pytest.raises(ValueError, match="is made of a b c d, with spaces between them, and has 7 tokens"):
+            check_step(Step("attention", {**step.query, "text": text}, "circuit", program=step.program))
     with pytest.raises(ValueError, match="begins with tokens"):
         check_step(Step("attention", step.query, "circuit"))
     monkeypatch.setattr(library, "_offers", library.LruCache(2**30))  # as a new process has it

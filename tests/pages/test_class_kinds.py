@@ -122,9 +122,9 @@ def test_a_model_is_asked_what_it_can_answer(kind: str, model: str, suits: bool)
 @pytest.mark.parametrize("kind", kinds())
 def test_a_step_is_read_as_it_was_written(kind: str) -> None:
     named: dict[str, Any] = {"options": ("few", "many")} if kind in ("choice", "scale") else {}
-    named |= {"program": write_program(compiled_programs()["sorting"])} if kind == "circuit" else {}
+    named |= {"program": write_program(compiled_programs()["induction"])} if kind == "circuit" else {}
     step = Step(
-        "walkthrough", {"text": "A dog"}, kind, "Look.", "hat", at_once=True, seconds=60, closes=True,
+        "walkthrough", {"text": "a b"}, kind, "Look.", "hat", at_once=True, seconds=60, closes=True,
         own_text=True, looked="#head=1", right=1 if kind == "choice" else -1, **named,
     )  # fmt: skip
     step = kinds()[kind].prepare(step)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 from itertools import cycle, islice
+from threading import Lock
 from typing import Any
 
 import streamlit as st
@@ -13,6 +14,7 @@ from engine.analysis.interventions.edges import Node
 from engine.analysis.interventions.marks import Mark
 from engine.compiled.answer_key import Part
 from engine.compiled.program_text import compile_text
+from engine.plurals import count_words
 from engine.runtime import library
 from pages.controls.classes.kind import FIELD, StepKind, always
 from pages.controls.program_field import draw_program, open_model
@@ -26,6 +28,7 @@ from views.interventions.questions import node_name
 
 PROGRAM = "class program"
 TITLE = "puzzle"
+OPENING = Lock()
 ABOUT = "Compiled from a program, not trained. Which of its heads and MLPs do the work is to be found."
 
 
@@ -70,16 +73,23 @@ def name_puzzle(step: Step) -> str:
 def prepare(step: Step) -> Step:
     """Opens the weights, without their key, to who has the name."""
     made, name = compile_text(step.program), name_puzzle(step)
-    if not library.knows(name):
-        open_model(made.checkpoint.take_key_off(TITLE, ABOUT), TITLE, name)
+    with OPENING:  # a class comes all at once
+        if not library.knows(name):
+            open_model(made.checkpoint.take_key_off(TITLE, ABOUT), TITLE, name)
     text = " ".join(islice(cycle(made.program.vocabulary), made.program.longest))
     return replace(step, query={"text": text, **step.query, "model": name})
 
 
 def check(step: Step) -> None:
-    compile_text(step.program)
+    program = compile_text(step.program).program
     if step.query.get("model") != name_puzzle(step):
         raise ValueError("a step whose circuit is to be found needs the model of its program; make the step anew.")
+    words = step.query.get("text", "").split()
+    if not 1 <= len(words) <= program.longest or not set(words) <= set(program.vocabulary):
+        raise ValueError(
+            f"the text of this step is made of {' '.join(program.vocabulary)}, with spaces between them, and has "
+            f"{count_words(program.longest, 'token')} at most; got {' '.join(words)[:40]!r}."
+        )
 
 
 def draw_parts() -> None:
