@@ -11,7 +11,7 @@ from views.charts.template import PICKED, AltairChart, at_least, colors
 from views.core.theme import Shade
 
 ROW = 24  # CSS pixels of a set
-SETS = {"toward": "residual", "away": "value"}
+SETS = {"toward": "query", "away": "key"}
 COSTS = {"loss": "loss of the texts, a token", "kl": "KL from the plain run, a position"}
 
 
