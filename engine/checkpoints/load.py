@@ -25,8 +25,7 @@ from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.folder_settings import FolderSettings, read_folder_settings
 from engine.checkpoints.gguf.rows import TIED, gguf_rows
-from engine.checkpoints.gguf.settings import read_settings
-from engine.checkpoints.gguf.weights import describe_types
+from engine.checkpoints.gguf.settings import describe_types, read_settings
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.keys import ConfigTable
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from engine.checkpoints.gguf.tensors import open_gguf
 from engine.checkpoints.memory import describe_unmapped, release_pages
 from engine.checkpoints.torch_pickle import read_torch_pickle
 from engine.json_text import parse_json
@@ -107,9 +108,8 @@ def open_weights(path: Path) -> Weights:
     if path.suffix == ".safetensors":
         return _open_safetensors(path)
     if path.suffix == ".gguf":
-        from engine.checkpoints.gguf.weights import open_gguf  # which gives a Weights
-
-        return open_gguf(path)
+        stored = open_gguf(path)
+        return Weights(**stored._asdict(), metadata={}, mapped=frozenset(stored.shapes))
     if path.suffix in (".bin", ".pt", ".pth", ".ckpt"):
         found = read_torch_pickle(path)
         return replace(

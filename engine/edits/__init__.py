@@ -15,6 +15,7 @@ from engine.edits.noise import AddNoise
 from engine.edits.parts import parts
 from engine.edits.patterns import DrawPattern, PaintPattern, SetPattern
 from engine.edits.positions import DropPositions, ShiftPositions, SwapPositions
+from engine.edits.quantise import ExchangedMaps, QuantiseMaps
 from engine.edits.sources import ChangeToken, FetchedEdit, Patch, Source, SourceRuns, Steer, resolve
 from engine.edits.values import Replace, Scale
 
@@ -29,6 +30,7 @@ __all__ = [
     "DrawPattern",
     "DropPositions",
     "Edit",
+    "ExchangedMaps",
     "FetchedEdit",
     "KeepParts",
     "PaintMask",
@@ -36,6 +38,7 @@ __all__ = [
     "Patch",
     "PresetMask",
     "ProjectOut",
+    "QuantiseMaps",
     "RealTokens",
     "Replace",
     "SourceRuns",

@@ -44,6 +44,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "analyse/fires": ("model", "layer", "head", "neuron", "side", "measure", "corpus"),
     "analyse/probes": (*FIELDS, "layer", "label", "label_column", "corpus"),
     "analyse/steering": (*FIELDS, "layer", "side", "toward", "away", "part", "read", "strength", "candidate", "corpus"),
+    "analyse/quantisation": (*FIELDS, "scheme", "sister", "candidate", "against"),
     "explore/generate": ("text", "target", "given", "picture", "seed", "edits", *RULES),
     "explore/compare": tuple(
         f"{letter}_{name}"

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.edits import (
     AddDirection,
+    AddNoise,
     AttentionTemperature,
     ChangeToken,
     DrawMask,
@@ -21,6 +22,7 @@ from engine.edits import (
     Patch,
     PresetMask,
     ProjectOut,
+    QuantiseMaps,
     Replace,
     Scale,
     SetPattern,
@@ -75,6 +77,8 @@ def edits(app: AppTest) -> list[Edit]:
         ("positions", SwapPositions(0, 1)),
         ("value", Replace("blocks.3.resid_post", 0.0)),
         ("direction", ProjectOut("blocks.3.resid_pre", [1.0, *[0.0] * 127])),
+        ("quantise", QuantiseMaps("Q4_0", ["attn.q", "attn.k", "attn.v", "attn.out"])),
+        ("noise", AddNoise("blocks.3.resid_pre", 1.0, 0, {"pos": [13]})),
     ],
 )
 def test_a_form_that_is_not_touched_makes_the_edit_of_what_is_looked_at(kind: str, edit: Edit) -> None:

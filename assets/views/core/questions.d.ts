@@ -26,6 +26,7 @@ export interface Queries {
   edit_heads: { attention: string; layer: number };
   edit_shift: { row: number };
   entropy: { side: string; focus?: string };
+  exchanged_matrices: { row: number; candidate: number; against?: number | null };
   export_class_link: { address: string };
   export_data: { of: object; format: "csv" | "parquet" | "npz" };
   export_html: { state: string; asked: Array<unknown>; of?: object | null; row?: number | null };
@@ -43,6 +44,7 @@ export interface Queries {
   lines: { side: string; heads: Array<[number, number]>; least: number; focus?: string; pos?: number | null; key?: number | null };
   live: { run: string; cursor?: unknown };
   matrix: { hook: string; head?: number | null; moved?: "length" | "share" | null };
+  matrix_errors: { row: number; candidate: number; against?: number | null };
   mean_heads: { metric?: "logit" | "probability" | "log-probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
   moved: { side: string; layer: number; head: number; focus?: string };
   order: { run: string; order: "play" | "pause" | "steps" | "stop" | "rate" | "reset"; steps?: number; lr?: number | null };
@@ -125,6 +127,7 @@ export interface Answers {
   edit_heads: { arrays: Record<string, NamedArray>; [entry: string]: any };
   edit_shift: { arrays: Record<string, NamedArray>; [entry: string]: any };
   entropy: { arrays: { entropy: NamedArray }; [entry: string]: any };
+  exchanged_matrices: { arrays: { effect: NamedArray }; [entry: string]: any };
   export_class_link: { arrays: Record<string, NamedArray>; [entry: string]: any };
   export_data: { arrays: { file: NamedArray }; [entry: string]: any };
   export_html: { arrays: { file: NamedArray }; [entry: string]: any };
@@ -142,6 +145,7 @@ export interface Answers {
   lines: { arrays: { layer: NamedArray; head: NamedArray; query: NamedArray; key: NamedArray; weight: NamedArray }; [entry: string]: any };
   live: { arrays: Record<string, NamedArray>; [entry: string]: any };
   matrix: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  matrix_errors: { arrays: { error: NamedArray }; [entry: string]: any };
   mean_heads: { arrays: { mean: NamedArray; low: NamedArray; high: NamedArray }; [entry: string]: any };
   moved: { arrays: { moved: NamedArray }; [entry: string]: any };
   order: { arrays: Record<string, NamedArray>; [entry: string]: any };

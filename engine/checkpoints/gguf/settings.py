@@ -6,8 +6,10 @@ those of llama.cpp.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import torch
@@ -286,3 +288,17 @@ def read_llama3(said: Said) -> dict[str, Any]:
             own = {"factor": most, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
             return {"rope_type": "llama3", **own, "original_max_position_embeddings": original}
     raise ValueError("rope_freqs.weight holds factors that no setting of Llama 3's scaling makes; convert it again.")
+
+
+def describe_types(weights: Weights) -> tuple[str, ...]:
+    """Sentence for a file of quantised weights: how many bits a weight takes, and of which types they are."""
+    if not weights.schemes:
+        return ()
+    numbers, bits = Counter[str](), 0.0
+    for name, shape in weights.shapes.items():
+        scheme = weights.schemes.get(name)
+        numbers[weights.dtypes[name]] += prod(shape)
+        bits += prod(shape) * (scheme.bits if scheme else 8 * getattr(torch, weights.dtypes[name]).itemsize)
+    total = numbers.total()
+    shares = ", ".join(f"{100 * count / total:.1f} % {kind}" for kind, count in numbers.most_common())
+    return (f"Its weights are quantised, {bits / total:.2f} bits each: {shares}.",)

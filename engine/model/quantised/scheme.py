@@ -14,13 +14,15 @@ TOGETHER = 2**19  # numbers that are decoded at a time: what is between bytes an
 @dataclass(frozen=True)
 class Scheme:
     """`numbers` in a block of so many `bytes`. `decode` makes of blocks (block bytes, uint8) their numbers (block
-    numbers) in float32; `scales` are where in a block its float16 numbers begin, which alone may not be finite."""
+    numbers) in float32; `scales` are where in a block its float16 numbers begin, which alone may not be finite.
+    `encode` is the way there, to the nearest as ggml's reference rounds, None where Loupe has none."""
 
     name: str
     numbers: int
     bytes: int
     decode: Callable[[Tensor], Tensor]
     scales: Sequence[int] = ()
+    encode: Callable[[Tensor], Tensor] | None = None
 
     @property
     def bits(self) -> float:
@@ -34,6 +36,18 @@ class Scheme:
         step = max(1, TOGETHER // self.numbers)
         for at in range(0, len(blocks), step):
             made[at : at + step] = self.decode(blocks[at : at + step])
+        return made.view(*rows.shape[:-1], -1)
+
+    def write(self, rows: Tensor) -> Tensor:
+        """Bytes of rows: ... numbers in, ... bytes out. Raises ValueError for rows that are no whole blocks, and for a
+        scheme that is only read."""
+        if self.encode is None or rows.shape[-1] % self.numbers:
+            raise ValueError(
+                f"rows that become {self.name} must be whole blocks of {self.numbers} numbers, got {rows.shape[-1]}."
+                if self.encode
+                else f"{self.name} is read and not written; choose another scheme."
+            )
+        made = self.encode(rows.float().reshape(-1, self.numbers))
         return made.view(*rows.shape[:-1], -1)
 
     def is_finite(self, rows: Tensor) -> bool:

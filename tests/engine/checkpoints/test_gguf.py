@@ -66,6 +66,18 @@ def test_every_scheme_gives_the_numbers_of_ggml_to_the_last_bit(name: str) -> No
         tensor.add_(1)
 
 
+@pytest.mark.parametrize("name", [name for name, scheme in SCHEMES.items() if scheme.encode])
+def test_what_is_written_is_what_ggml_writes(name: str) -> None:
+    numbers = np.random.default_rng(1).standard_normal((40, 64)).astype(np.float32)
+    numbers[3], numbers[4, :32] = 0, 1.5
+    expected = quantize(numbers, gguf.GGMLQuantizationType[name])
+    assert torch.equal(SCHEMES[name].write(torch.from_numpy(numbers)), torch.from_numpy(expected))
+    with pytest.raises(ValueError, match="whole blocks of 32 numbers, got 40"):
+        SCHEMES[name].write(torch.zeros(2, 40))
+    with pytest.raises(ValueError, match="is read and not written"):
+        SCHEMES["Q4_K"].write(torch.zeros(1, 256))
+
+
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_a_converted_model_says_what_the_original_says(name: str, tmp_path: Path) -> None:
     model = theirs(name)

@@ -1,0 +1,108 @@
+"""Which matrix did it: what a model says with one of its matrices exchanged, and with all.
+
+What is exchanged is what a scheme of few bits, or another model of the same shape, changes a matrix by. Over a text
+the distance is that of llama.cpp's perplexity tool: KL(this model || the other) at each position, and how often both
+have the same likeliest token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.analysis.interventions.metric import Metric, log_distribution, read_row
+from engine.analysis.interventions.patching import run_rows
+from engine.checkpoints import Checkpoint
+from engine.edits import ExchangedMaps
+from engine.edits.quantise import quantised_change
+from engine.inputs.readers import Reading
+from engine.model.layers.lora import list_linears
+from engine.model.transformer import Transformer
+from engine.runtime.run import run
+from engine.runtime.trace import Trace
+
+Changes = Mapping[str, Tensor]  # by the name of a linear map, out in
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """`measured` is the metric, and `kl` the distance of the prediction from that of the run without exchanges, in
+    nats."""
+
+    measured: float
+    kl: float
+
+
+@dataclass(frozen=True)
+class TextDistances:
+    """KL in nats at each position of the texts, and at which of them both models have the same likeliest token."""
+
+    kl: Tensor
+    same: Tensor
+
+
+def changes_by_scheme(model: Transformer, scheme: str) -> dict[str, Tensor]:
+    """What a scheme changes each linear map by; maps whose rows are no whole blocks stay. Raises ValueError where that
+    are all of them."""
+    found, faults = dict[str, Tensor](), list[str]()
+    for name in list_linears(model):
+        try:
+            found[name] = quantised_change(model, name, scheme)
+        except ValueError as error:
+            faults.append(str(error))
+    if not found:
+        raise ValueError(faults[0] if faults else "this model has no matrices to quantise; choose another one.")
+    return found
+
+
+@torch.no_grad()
+def changes_to(model: Transformer, other: Transformer) -> dict[str, Tensor]:
+    """What another model of the same shape has in place of each linear map. Raises ValueError for one of another shape,
+    and for one that has the same matrices."""
+    own, theirs = list_linears(model), list_linears(other)
+    if {name: one.weight.shape for name, one in own.items()} != {
+        name: one.weight.shape for name, one in theirs.items()
+    }:
+        raise ValueError("the other model must have the same matrices, of the same sizes; choose one of this shape.")
+    changes = {name: theirs[name].weight.detach().float() - one.weight.detach().float() for name, one in own.items()}
+    changes = {name: change for name, change in changes.items() if bool(change.any())}
+    if not changes:
+        raise ValueError("the other model has the same matrices to the last bit; choose another one.")
+    return changes
+
+
+def relative_error(model: Transformer, name: str, change: Tensor) -> float:
+    """The norm of a change beside that of the matrix (Frobenius)."""
+    return float(change.norm() / list_linears(model)[name].weight.detach().float().norm().clamp(min=1e-30))
+
+
+@torch.no_grad()
+def exchange(model: Transformer, trace: Trace, changes: Changes, metric: Metric, row: int) -> Exchange:
+    """The run of `trace` with some matrices exchanged; it begins at the first block that has one."""
+    aim = log_distribution(read_row(model, trace, row)[0], model.config.link)
+    logits = run_rows(model, trace, [ExchangedMaps(changes)], 1, row)
+    kl = Metric("KL", metric.candidate, None, aim, model.config.link)(logits)
+    return Exchange(float(metric(logits)[0]), float(kl[0]))
+
+
+def exchange_each(model: Transformer, trace: Trace, changes: Changes, metric: Metric, row: int) -> dict[str, Exchange]:
+    """Each matrix by itself."""
+    return {name: exchange(model, trace, {name: change}, metric, row) for name, change in changes.items()}
+
+
+@torch.no_grad()
+def text_distance(checkpoint: Checkpoint, changes: Changes, reading: Reading) -> TextDistances:
+    """Distances at every position of one text."""
+    given = checkpoint.model, reading.read, ["logits"]
+    own, theirs = (
+        run(*given, edits, target=reading.target)["logits"][0].float().log_softmax(-1)
+        for edits in ((), (ExchangedMaps(changes),))
+    )
+    return TextDistances((own.exp() * (own - theirs)).nansum(-1).clamp(min=0), own.argmax(-1) == theirs.argmax(-1))
+
+
+def join_distances(found: Sequence[TextDistances]) -> TextDistances:
+    return TextDistances(*(torch.cat([getattr(one, part) for one in found]) for part in ("kl", "same")))

@@ -1,0 +1,1 @@
+"""The page Quantisation: its questions and its charts."""
