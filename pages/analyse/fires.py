@@ -22,7 +22,7 @@ from engine.analysis.strongest import (
 )
 from engine.plurals import count_words
 from engine.tokenizers import Tokenizer
-from engine.training.cluster.ray_survey import RaySurvey, on_cluster
+from engine.training.cluster.ray_kinds.survey import RaySurvey, on_cluster
 from pages.controls.corpus import PARAMETERS, choose_corpus
 from pages.controls.model_input.model_input import Subject, subject_alone
 from pages.controls.run_page import Further, RunPage, state_of

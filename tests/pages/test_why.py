@@ -13,7 +13,7 @@ from engine.analysis.strongest import find_strongest
 from engine.budget import budget
 from engine.inputs.corpus import read_corpus
 from engine.runtime import library
-from engine.training.cluster.ray_survey import RaySurvey
+from engine.training.cluster.ray_kinds.survey import RaySurvey
 from pages.controls.train.user_data import store_file
 from pages.controls.what_if.experiment_link import from_link
 from tests.pages.mounted import read_markdown

@@ -21,7 +21,7 @@ from engine.runtime import library
 from engine.training import Recipe, RunFolder, read_recipe, read_status, train
 from engine.training.cluster.ray_driver import describe_needs
 from engine.training.cluster.ray_jobs import RayJobs, driver_arguments, environment
-from engine.training.cluster.ray_survey import RaySurvey
+from engine.training.cluster.ray_kinds.survey import RaySurvey
 from engine.training.launch.job import SILENT, Job, read_job, write_job
 from engine.training.run.control import stop
 from engine.training.run.runs import runs

@@ -12,9 +12,11 @@ from engine.analysis.strongest import Survey, readings_of, survey
 from engine.budget import budget
 from engine.inputs.corpus import Corpus
 from engine.runtime import library
-from engine.training.cluster import ray_survey, ray_survey_driver
-from engine.training.cluster.ray_survey import TASK, RaySurvey, compute_part, on_cluster
-from engine.training.cluster.ray_survey_driver import follow
+from engine.training.cluster import ray_work, ray_work_driver
+from engine.training.cluster.ray_kinds import survey as ray_survey
+from engine.training.cluster.ray_kinds.survey import RaySurvey, on_cluster
+from engine.training.cluster.ray_work import TASK, compute_part
+from engine.training.cluster.ray_work_driver import follow
 from engine.training.launch.job import JOB, Job, read_job, write_job
 from engine.training.run.atomic import write_json
 
@@ -35,7 +37,7 @@ class Client:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Client:
     made = Client()
-    monkeypatch.setattr(ray_survey, "connect", lambda address: made)
+    monkeypatch.setattr(ray_work, "connect", lambda address: made)
     monkeypatch.setenv(JOB, "a")
     return made
 
@@ -80,7 +82,7 @@ def test_a_stop_ends_the_job_and_what_is_missing_is_asked_for_again(
 ) -> None:
     work = asked(tmp_path)
     work.wait(0)
-    monkeypatch.setattr(ray_survey_driver, "UNASKED", 0.0)
+    monkeypatch.setattr(ray_work_driver, "UNASKED", 0.0)
 
     def compute_one(left: Sequence[int]) -> Sequence[int]:
         compute_part(work.folder, left[0])
@@ -98,7 +100,7 @@ def test_what_the_cluster_does_not_compute_is_computed_here_and_said(
     work = asked(tmp_path)
     work.wait(0)
     compute_part(work.folder, 0)
-    task = ray_survey.read_json(work.folder / TASK)
+    task = ray_work.read_json(work.folder / TASK)
     write_json(work.folder / TASK, task | {"fits": task["fits"] | {"weights": "others"}})
     with pytest.raises(ValueError, match="the nodes must have the weights that the page has"):
         compute_part(work.folder, 1)

@@ -1,4 +1,4 @@
-"""The job of one survey in a cluster of Ray: gives the parts that are missing to nodes, for as long as somebody waits.
+"""The job of one work in a cluster of Ray: gives the parts that are missing to nodes, for as long as somebody waits.
 
 It is started by Ray, beside its head, as `python -m`. Where a node is lost, Ray runs its parts again on another.
 """
@@ -15,7 +15,7 @@ from engine.pulse import listen
 from engine.runtime.shared_work import PARTS
 from engine.settings import read_settings
 from engine.training.cluster.ray_driver import POLL, RETRIES, describe_needs, node_of
-from engine.training.cluster.ray_survey import ASKED, TASK, compute_part, numbers_of, part_file
+from engine.training.cluster.ray_work import ASKED, TASK, compute_part, numbers_of, part_file
 from engine.training.launch.job import FILE, JOB, Job, write_job
 from engine.training.run.atomic import read_json
 

@@ -1,5 +1,4 @@
-"""Surveys of a model over many texts (engine/analysis/strongest.py) on a cluster of Ray, so that the machine that
-serves pages does not compute them.
+"""Work of many parts on a cluster of Ray, so that the machine that serves pages does not compute them.
 
 A folder among the runs, which all nodes see at the same place, has what is asked and each part that is found. Whoever
 waits writes there that it does; the job ends once nobody has for a while, and what is there stays.
@@ -12,30 +11,23 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from abc import ABC, ABCMeta, abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from shutil import rmtree
 from threading import Lock
+from typing import Any, ClassVar, TypeVar
 
 from safetensors.torch import save_file
+from torch import Tensor
 
 from engine.ages import is_old, note_day
-from engine.analysis.strongest import (
-    CORPUS_LENGTH,
-    CORPUS_TEXTS,
-    LENGTH,
-    Survey,
-    keep_survey,
-    read_texts,
-    readings_of,
-    survey,
-)
 from engine.analysis.survey_file import fit, read_survey
 from engine.budget import budget
 from engine.checkpoints import Checkpoint
-from engine.inputs.corpus import Corpus
-from engine.inputs.readers import Reading
+from engine.collect import collect
 from engine.runtime import library
 from engine.runtime.shared_work import PARTS, SharedWork
 from engine.settings import read_settings
@@ -43,33 +35,61 @@ from engine.training.cluster.ray_jobs import RESTARTS, connect, environment, is_
 from engine.training.launch.job import FILE, JOB, Job, read_job, write_job
 from engine.training.run.atomic import explain_closed_folder, read_json, replace_atomically, write_json
 
-DRIVER = "engine.training.cluster.ray_survey_driver"
-SURVEYS = ".surveys"  # folder among the runs
+DRIVER = "engine.training.cluster.ray_work_driver"
 TASK, ASKED = "task.json", "asked.json"
 SAMPLED = 64  # numbers of each weight by which a node knows that it has the same model
 KEPT_DAYS = 2  # since somebody waited for it
+Value = TypeVar("Value")
 
 
-class RaySurvey(SharedWork[Survey]):
-    """A survey whose parts come from the cluster at `address`, or are computed here where it gives none: `trouble` is
-    then a sentence with why. A part may be had once `wait` is "": before, `reach` computes it here."""
+class RayWork(SharedWork[Value], ABC):
+    """Work whose parts come from the cluster at `address`, or are computed here where it gives none: `trouble` is then
+    a sentence with why. A part may be had once `wait` is "": before, `reach` computes it here.
+
+    A kind has a `name`, and says how a part is computed on a node, kept as tensors, read, and joined to those before.
+    """
+
+    name: ClassVar[str]
 
     def __init__(
-        self, model: str, checkpoint: Checkpoint, corpus: Corpus | None, runs: Path | str, address: str
+        self, model: str, checkpoint: Checkpoint, of: str, count: int, first: Value, runs: Path | str, address: str
     ) -> None:
-        self.model, self.checkpoint, self.corpus, self.address = model, checkpoint, corpus, address
-        self.readings, self.runs = list(readings_of(checkpoint, corpus)), Path(runs).resolve()
-        self.fits = fit(checkpoint, read_texts(corpus), SAMPLED)
+        """`of` says what is asked, and `count` of how many things; `first` is what is found of none."""
+        self.model, self.checkpoint, self.address = model, checkpoint, address
+        self.runs, self.fits = Path(runs).resolve(), fit(checkpoint, of, SAMPLED)
         about = blake2b(json.dumps([model, self.fits]).encode(), digest_size=16).hexdigest()
-        self.folder = self.runs / SURVEYS / about
+        self.folder = self.runs / f".{self.name}s" / about
         self.trouble, self._lost, self._asking = "", 0, Lock()
-        super().__init__(self._join_parts(), len(self.readings), Survey())
+        super().__init__(self._join_parts(first), count, first)
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """What a node must be told besides the model, as JSON has it."""
+
+    @abstractmethod
+    def find(self, numbers: range) -> Value:
+        """Computes a part here."""
+
+    @abstractmethod
+    def read(self, numbers: range, tensors: dict[str, Tensor]) -> Value | None:
+        """A part that a node kept; None where it is not whole."""
+
+    @abstractmethod
+    def join(self, so_far: Value, part: Value) -> Value: ...
+
+    @staticmethod
+    @abstractmethod
+    def compute(checkpoint: Checkpoint, told: Mapping[str, Any], numbers: range) -> dict[str, Tensor]:
+        """A part on a node, which is `told` what `describe` says."""
+
+    def keep(self, found: Value) -> None:
+        """Keeps all that was found where it is looked for without a cluster."""
 
     def wait(self, part: int) -> str:
         """Says that a part is waited for, and returns what the cluster says of it; empty where there is nothing to wait
         for."""
         with self._asking:
-            there = part_file(self.folder, part).is_file() or not numbers_of(part, len(self.readings))
+            there = part_file(self.folder, part).is_file() or not numbers_of(part, self.count)
             if part < self.done or self.trouble or there:
                 return ""
             try:
@@ -104,14 +124,13 @@ class RaySurvey(SharedWork[Survey]):
 
     def _submit(self) -> Job:
         noted = note_day(self.runs)
-        for other in (self.runs / SURVEYS).glob(f"*/{ASKED}"):
+        for other in self.folder.parent.glob(f"*/{ASKED}"):
             if is_old(other.stat().st_mtime, KEPT_DAYS, noted):
                 rmtree(other.parent, ignore_errors=True)
         client = connect(self.address)
-        job = Job(f"loupe-survey-{secrets.token_hex(8)}", says="has been submitted to Ray")
-        texts = None if self.corpus is None else self.corpus.texts[:CORPUS_TEXTS]
-        count = len(self.readings)
-        write_json(self.folder / TASK, {"model": self.model, "texts": texts, "count": count, "fits": self.fits})
+        job = Job(f"loupe-{self.name}-{secrets.token_hex(8)}", says="has been submitted to Ray")
+        task = {"kind": self.name, "model": self.model, "count": self.count, "fits": self.fits}
+        write_json(self.folder / TASK, {**task, "told": self.describe()})
         write_job(self.folder, job)
         try:
             client.submit_job(
@@ -125,30 +144,35 @@ class RaySurvey(SharedWork[Survey]):
             raise
         return job
 
-    def _join_parts(self) -> Iterator[Survey]:
-        so_far = Survey()
+    def _join_parts(self, so_far: Value) -> Iterator[Value]:
         for part in range(PARTS):
-            numbers = numbers_of(part, len(self.readings))
+            numbers = numbers_of(part, self.count)
             if not numbers:
                 break
             tensors = read_survey(part_file(self.folder, part), self.fits)
-            share = self.readings[numbers.start : numbers.stop]
-            found = None if tensors is None else Survey.from_tensors(share, tensors)
-            so_far = so_far.join(found or find_part(self.checkpoint, self.readings, numbers))
-            if numbers.stop == len(self.readings):
-                keep_survey(self.checkpoint, self.corpus, so_far)
+            found = None if tensors is None else self.read(numbers, tensors)
+            so_far = self.join(so_far, self.find(numbers) if found is None else found)
+            if numbers.stop == self.count:
+                self.keep(so_far)
             yield from [so_far] * len(numbers)
 
 
-def on_cluster(model: str, checkpoint: Checkpoint, corpus: Corpus | None, count: int) -> RaySurvey | None:
-    """The survey of a model of the library on the cluster of `LOUPE_RAY_ADDRESS`; None where none is set, where it is
-    so light that a job takes longer, and where no node would find the model or the folder of runs."""
-    if not budget.ray_address or budget.runs_store or library.parse_name(model).uploaded:
-        return None
-    tokens = count * (LENGTH if corpus is None else CORPUS_LENGTH)
-    if tokens * sum(weight.numel() for weight in checkpoint.model.parameters()) < budget.heavy * 10**6:
-        return None
-    return RaySurvey(model, checkpoint, corpus, budget.runs_folder, budget.ray_address)
+@cache
+def kinds() -> dict[str, type[RayWork[Any]]]:
+    found: list[Any] = collect("engine.training.cluster.ray_kinds", "KIND", ABCMeta)
+    return {kind.name: kind for kind in found}
+
+
+def find_cluster(model: str, multiplications: float) -> str:
+    """Address of the cluster of `LOUPE_RAY_ADDRESS` for work of so many multiplications, weights times tokens; "" where
+    none is set, where a job takes longer than the work, and where no node would find the model or the folder of runs.
+    """
+    if not budget.ray_address or budget.runs_store or multiplications < budget.heavy * 10**6:
+        return ""
+    try:
+        return "" if library.parse_name(model).uploaded else budget.ray_address
+    except ValueError:  # a path, which is none of the library's names
+        return ""
 
 
 def part_file(folder: Path, part: int) -> Path:
@@ -156,14 +180,9 @@ def part_file(folder: Path, part: int) -> Path:
 
 
 def numbers_of(part: int, count: int) -> range:
-    """Numbers of the texts that are read as one of PARTS; of the last parts there may be none."""
+    """Numbers of the things that are one of PARTS; of the last parts there may be none."""
     size = -(-count // PARTS)
     return range(min(part * size, count), min((part + 1) * size, count))
-
-
-def find_part(checkpoint: Checkpoint, readings: Sequence[Reading], numbers: range) -> Survey:
-    *_, found = survey(checkpoint.model, readings[numbers.start : numbers.stop], numbers.start)
-    return found
 
 
 def compute_part(folder: Path, part: int) -> None:
@@ -173,9 +192,7 @@ def compute_part(folder: Path, part: int) -> None:
     checkpoint = library.checkpoint(task["model"])
     if fit(checkpoint, task["fits"]["of"], SAMPLED) != task["fits"]:
         raise ValueError("the nodes must have the weights that the page has, and have others; copy the model there.")
-    corpus = None if task["texts"] is None else Corpus("", tuple(task["texts"]))
-    readings = list(readings_of(checkpoint, corpus))
-    found = find_part(checkpoint, readings, numbers_of(part, len(readings)))
-    tensors = {name: tensor.contiguous() for name, tensor in found.tensors.items()}
+    found = kinds()[task["kind"]].compute(checkpoint, task["told"], numbers_of(part, task["count"]))
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in found.items()}
     with replace_atomically(part_file(folder, part)) as partial:
         save_file(tensors, partial, task["fits"])
