@@ -1,4 +1,5 @@
-"""`analyse MODEL TEXT`: what every head of a model does with a text, or what each layer would say, as a table."""
+"""`analyse MODEL TEXT`: what every head of a model does with a text, or what each layer would say, as a table;
+`analyse RECIPE.toml`, as `sweep` does, what heads do to the answers of a file of pairs of prompts."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from engine.analysis.heads import SCORES, HeadScores, head_scores
 from engine.analysis.logit_lens import logit_lens
 from engine.budget import budget
 from engine.checkpoints import Checkpoint, load
+from engine.cli import sweep
 from engine.inputs.readers import Reading, kind, read_text, read_translation
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
@@ -21,15 +23,29 @@ MEASURED = [score for score in SCORES if score.key in HeadScores.__dataclass_fie
 
 def add_to(commands: Any) -> None:
     looking = commands.add_parser("analyse", help="measure every head of a model on a text, or read its layers")
-    looking.add_argument("model", help="a shipped model, a folder or a file, run:NAME[@STEP], or hub:org/name")
-    looking.add_argument("text", help="what it reads; without a tokenizer ids: '3 1 4'")
+    looking.add_argument(
+        "model", help="a shipped model, a folder or a file, run:NAME[@STEP], hub:org/name, or a .toml recipe of a sweep"
+    )
+    looking.add_argument("text", nargs="?", help="what it reads; without a tokenizer ids: '3 1 4'")
     looking.add_argument("--target", default="", help="of an encoder-decoder, which else writes its own")
-    looking.add_argument("--of", choices=TABLES, default="heads", help="the table (default: heads)")
+    looking.add_argument("--of", choices=TABLES, help="the table (default: heads)")
+    sweep.add_options(looking.add_argument_group("of a recipe, instead of what it says"))
     looking.set_defaults(run=analyse)
 
 
 def analyse(options: argparse.Namespace) -> int:
     """Prints the table with tabs between its columns, which spreadsheets and pandas read."""
+    swept, looked = sweep.given_options(options), [name for name in ("target", "of") if getattr(options, name)]
+    if options.text is None and options.model.endswith(".toml"):
+        if looked:
+            raise ValueError(
+                f"a recipe of a sweep must be given without --{looked[0]}, which is for a text; leave it out."
+            )
+        return sweep.sweep(options)
+    if options.text is None:
+        raise ValueError("analyse must be given a text after the model, or a .toml recipe of a sweep alone; add it.")
+    if swept:
+        raise ValueError(f"a text must be given without --{next(iter(swept))}, which is for a recipe; leave it out.")
     checkpoint = load(options.model)
     if kind(checkpoint) in ("picture", "pixels"):
         raise ValueError("analyse must be given a model that reads text, got one that reads pictures; open the app.")
@@ -41,7 +57,7 @@ def analyse(options: argparse.Namespace) -> int:
     if len(reading.read) == 0:
         raise ValueError("the text must have a token at least, got none; write something.")
     trace = run(checkpoint.model, reading.read, target=reading.target)
-    for row in TABLES[options.of](checkpoint, reading, trace):
+    for row in TABLES[options.of or "heads"](checkpoint, reading, trace):
         print(*row, sep="\t", file=sys.stdout)
     return 0
 

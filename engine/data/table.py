@@ -15,6 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -100,7 +101,11 @@ def read_table(path: Path | str, header: bool = True) -> Table:
     """`header`: the first line of a .csv or .tsv file names its columns. A .txt file is one column, "text", with a row
     for each line that has text. Raises ValueError, in one sentence, for a file that is none of this or too large.
     """
-    path = Path(path)
+    return parse_table(*read_raw(Path(path)), header)
+
+
+def read_raw(path: Path) -> tuple[bytes, str]:
+    """Content of a file of data, and its name, without what it is packed by. Raises ValueError as `read_table`."""
     try:
         size = path.stat().st_size
         raw = path.read_bytes() if size <= budget.max_data and path.is_file() else b""
@@ -111,7 +116,7 @@ def read_table(path: Path | str, header: bool = True) -> Table:
     if not path.is_file():
         raise ValueError(f"{path.name} must be a file, got a folder; name one of the files in it.")
     check_size(size, path.name)
-    return parse_table(unpack(raw, path.name), path.name.removesuffix(PACKED), header)
+    return unpack(raw, path.name), path.name.removesuffix(PACKED)
 
 
 def parse_table(raw: bytes, name: str, header: bool = True) -> Table:
@@ -291,8 +296,18 @@ def split_lists(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def parse_parquet(raw: bytes) -> Table:
     """The table that the same rows in JSON Lines are. Columns with bytes in them, as of pictures and sounds, are left
-    out, and `format` names them. Raises ValueError for what is no such file, and for one that unpacks to more than a
-    file may have: by its own sizes before any of it is read, then by what comes."""
+    out, and `format` names them. Raises ValueError as `open_parquet`."""
+    with open_parquet(raw) as (file, columns):
+        left = [field.name for field in file.schema_arrow if field.name not in columns]
+        told = f"Parquet without {', '.join(map(repr, left))}, which no text can say"[:300] if left else "Parquet"
+        return tabulate(iterate_parquet(file, columns), told)
+
+
+@contextmanager
+def open_parquet(raw: bytes) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """An Arrow `ParquetFile` and those of its columns that JSON has cells of. Raises ValueError for what is no such
+    file, also from within, and for one that unpacks to more than a file may have: by its own sizes before any of it is
+    read, then by what comes."""
     import pyarrow  # type: ignore[import-untyped]  # slow to import
     from pyarrow import parquet
 
@@ -310,9 +325,7 @@ def parse_parquet(raw: bytes) -> Table:
         chosen = [chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns]
         check_unpacked(sum(chunk.total_uncompressed_size for chunk in chosen))
         check_cells(max(metadata.num_rows * len(columns), sum(chunk.num_values for chunk in chosen)))
-        left = [field.name for field in file.schema_arrow if field.name not in columns]
-        told = f"Parquet without {', '.join(map(repr, left))}, which no text can say"[:300] if left else "Parquet"
-        return tabulate(iterate_parquet(file, columns), told)
+        yield file, columns
     except (pyarrow.ArrowException, OSError, UnicodeError, LookupError, MemoryError, OverflowError):
         raise ValueError(
             "the file must be a Parquet file, got a damaged one or something else; write or fetch it again."

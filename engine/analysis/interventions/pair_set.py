@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from engine.analysis.interventions.metric import MetricKind
-from engine.analysis.interventions.patching import By
+from engine.analysis.interventions.patching import By, check_by
+from engine.analysis.interventions.sites import SITES
 from engine.analysis.interventions.sweep import Direction, Effects, Sweep
 from engine.checkpoints import Checkpoint
 from engine.data.table import Table, read_table
@@ -34,6 +35,32 @@ class PromptPair:
     wrong: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions:
+    """What is patched over pairs, and what that is measured by; counted `by` head where the site is of heads, else by
+    position, unless that is given. Raises ValueError for a site that there is not, and for places that it has not."""
+
+    site: str = "z"
+    by: tuple[By, ...] = ()
+    metric: MetricKind = "logit"
+    direction: Direction = "restore"
+
+    def __post_init__(self) -> None:
+        if self.site not in SITES:
+            raise ValueError(f"site must be one of {', '.join(SITES)}, got {self.site!r:.80}; name one of them.")
+        _ = self.places
+
+    @property
+    def places(self) -> tuple[By, ...]:
+        site = SITES[self.site]
+        return check_by(site, self.by or (("head",) if site.by_head else ("pos",)))
+
+    @property
+    def arguments(self) -> tuple[str, tuple[By, ...], MetricKind, Direction]:
+        """Arguments of `sweep_pairs`."""
+        return self.site, self.places, self.metric, self.direction
+
+
 @dataclass(frozen=True)
 class Interval:
     """Mean over pairs, and where it lies with a probability of SURE: percentiles of RESAMPLES means of pairs drawn with
@@ -46,7 +73,7 @@ class Interval:
 
 def read_pairs(file: Path | str) -> list[PromptPair]:
     """Pairs of a .csv, .tsv, .jsonl or .parquet file. Raises ValueError, in one sentence, for a file without COLUMNS or
-    with more than MOST rows, and as the readers of data do."""
+    with more than MOST rows, and as the readers of data do. Of what a sweep wrote they are the pairs with effects."""
     return pairs_of(read_table(file), Path(file).name)
 
 
@@ -57,6 +84,9 @@ def pairs_of(table: Table, name: str) -> list[PromptPair]:
             f"{name} must have the columns clean, corrupted and answer, and may have wrong; it lacks "
             f"{', '.join(lacking)} and has {', '.join(table.columns)[:200]}. Name its columns so."
         )
+    if {"pair", "effect"} <= set(table.columns):
+        lines = dict(zip(table.cells("pair"), table.rows, strict=True))  # those of a pair have the same prompts
+        table = replace(table, rows=tuple(lines.values()))
     if table.count > MOST:
         raise ValueError(f"{name} must have at most {MOST:,} pairs, got {table.count:,}; take fewer.")
     named = [column for column in COLUMNS if column in table.columns]
@@ -98,24 +128,32 @@ def sweep_pairs(
     metric: MetricKind = "logit",
     direction: Direction = "restore",
     tell: Callable[[int, str], None] = lambda row, why: None,
+    rows: range | None = None,
 ) -> Iterator[tuple[int, Effects]]:
-    """Row (from 0) and effects, layer first, of each pair that can be swept; `tell` is told which others cannot, and
-    why. Raises ValueError for places by position where texts are not all of one length."""
+    """Row (from 0) and effects, layer first, of each pair that can be swept, of `rows` alone where they are given;
+    `tell` is told which others cannot, and why. Raises ValueError for places by position where texts are not all of one
+    length."""
     length = 0
-    for row, pair in enumerate(pairs):
+    for row in range(len(pairs)) if rows is None else rows:
         try:
-            sweep = open_pair(checkpoint, pair, metric, direction)
+            sweep = open_pair(checkpoint, pairs[row], metric, direction)
             sweep.check_site(site)
         except ValueError as error:
             tell(row, str(error))
             continue
-        if "pos" in by and length not in (0, here := sweep.base.ids.shape[-1]):
-            raise ValueError(
-                f"places by position are of texts of one length, got {count_words(length, 'token')} and, in row "
-                f"{row + 1}, {here}; count by head."
-            )
-        length = sweep.base.ids.shape[-1]
+        if "pos" in by:
+            length = check_length(row, sweep.base.ids.shape[-1], length)
         yield row, sweep.patch(site, by)
+
+
+def check_length(row: int, length: int, before: int) -> int:
+    """The length of a row's texts. Raises ValueError where those before it have another one, unless that is 0."""
+    if before not in (0, length):
+        raise ValueError(
+            f"places by position are of texts of one length, got {count_words(before, 'token')} and, in row "
+            f"{row + 1}, {length}; count by head."
+        )
+    return length
 
 
 def mean_of(effects: Sequence[Tensor], seed: int = 0) -> Interval:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import tomli_w
 
@@ -58,6 +58,7 @@ TOKEN = re.compile(
 )
 
 MOST = 2**53 - 1
+T = TypeVar("T")
 
 
 class RecipeError(ValueError):
@@ -80,14 +81,18 @@ class SectionError(ValueError):
 def read_recipe(path: Path | str) -> Recipe:
     """Raises RecipeError for anything that is not as a recipe should be, FileNotFoundError where there is none."""
     path = Path(path)
+    return place_files(parse_recipe(read_toml(path), str(path), path.parent), path.parent)
+
+
+def read_toml(path: Path) -> str:
+    """The text of a recipe's file. Raises as `read_recipe`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise FileNotFoundError(f"a recipe must be a file, got {path}; there is none, correct the path.") from None
     except UnicodeDecodeError as error:
         where = f"{error.reason} at byte {error.start}"
         raise RecipeError(str(path), None, f"a recipe must be UTF-8 text, got {where}; save it as UTF-8.") from None
-    return place_files(parse_recipe(text, str(path), path.parent), path.parent)
 
 
 def place_files(recipe: Recipe, folder: Path) -> Recipe:
@@ -108,14 +113,20 @@ def parse_recipe(text: str, name: str = "recipe", folder: Path | None = None) ->
 
     Of a recipe with a base [model] may be left out, or have only what is to be otherwise, such as dropout or head.
     """
+    return parse_toml(text, name, lambda data: build_recipe(data, folder))
+
+
+def parse_toml(text: str, name: str, make: Callable[[dict[str, Any]], T]) -> T:
+    """What `make` makes of the tables of a text. Raises RecipeError, on its line, for a ValueError of `make`."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RecipeError(name, None, f"this is not TOML: {error}.") from None
     try:
-        return build_recipe(data, folder)
-    except SectionError as error:
-        raise RecipeError(name, _line(str(error), error.section, key_lines(text)), str(error)) from None
+        return make(data)
+    except ValueError as error:
+        section = error.section if isinstance(error, SectionError) else ""
+        raise RecipeError(name, _line(str(error), section, key_lines(text)), str(error)) from None
 
 
 def build_recipe(data: Mapping[str, Any], folder: Path | None) -> Recipe:

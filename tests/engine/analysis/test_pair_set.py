@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine import load
-from engine.analysis.interventions.pair_set import mean_of, open_pair, read_pairs, sweep_pairs
+from engine.analysis.interventions.pair_set import COLUMNS, mean_of, open_pair, read_pairs, sweep_pairs
 from engine.cli.main import main
 from engine.data.table import read_table
 from tests.engine import tiny  # noqa: F401 - one thread
@@ -35,7 +35,8 @@ def test_the_command_prints_means_and_writes_each_pair(file: Path, capsys: pytes
         assert lines[0] == ["layer", "head", "mean", "low", "high"] and len(lines) == 17
         assert "row 3 is left out: Both runs read the same" in said.err and "3 of 4 pairs" in said.err
         table = read_table(out)
-        assert table.columns == ("pair", "layer", "head", "effect", "moved") and table.count == 3 * 16
+        assert table.columns == ("pair", "layer", "head", "effect", "moved", *COLUMNS) and table.count == 3 * 16
+        assert read_pairs(out) == [read_pairs(file)[row] for row in (0, 1, 3)]
     checkpoint, pairs = load("stories"), read_pairs(file)
     alone = [open_pair(checkpoint, pairs[row]).patch("z", ("head",)).effect for row in (0, 1, 3)]
     assert [float(one) for one in table.texts("effect")] == pytest.approx(
