@@ -1,5 +1,5 @@
 """`analyse MODEL TEXT`: what every head of a model does with a text, or what each layer would say, as a table;
-`analyse RECIPE.toml`, as `sweep` does, what heads do to the answers of a file of pairs of prompts."""
+`analyse RECIPE`, as `sweep` does, what heads do to the answers of a file of pairs of prompts."""
 
 from __future__ import annotations
 

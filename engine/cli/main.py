@@ -1,6 +1,6 @@
 """The command line, `python -m engine` in a checkout and `loupe` where a wheel is installed: `train RECIPE`, `search
 RECIPE KEY=VALUES`, `options`, `runs`, `fork RUN STEP NEW`, `generate MODEL PROMPT`, `analyse MODEL TEXT`, `sweep MODEL
-PAIRS`, `size MODEL`, `serve`, `open FOLDER`, `doctor`."""
+PAIRS` or either with its `RECIPE`, `size MODEL`, `serve`, `open FOLDER`, `doctor`."""
 
 from __future__ import annotations
 

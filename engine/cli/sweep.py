@@ -1,5 +1,5 @@
 """`sweep MODEL PAIRS`: what each head, or place, of a model does to the answers of a file of pairs of prompts; `sweep
-RECIPE.toml` reads from a file what that is asked of."""
+RECIPE` reads from a file what that is asked of."""
 
 from __future__ import annotations
 

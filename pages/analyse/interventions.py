@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from engine.analysis.interventions.pair_set import COLUMNS, read_pairs
+from engine.analysis.interventions.pair_set import COLUMNS
 from engine.analysis.interventions.pairs import (
     TEXTS,
     mean_values,
@@ -23,10 +23,13 @@ from engine.analysis.interventions.pairs import (
 from engine.analysis.interventions.patching import TOGETHER, Ablation, Constant, Resample, rows_together
 from engine.analysis.interventions.sites import SITES
 from engine.analysis.interventions.sweep import Sweep
+from engine.analysis.interventions.sweep_file import SweptPairs, read_sweep
 from engine.analysis.logit_lens import check_lens
+from engine.analysis.survey_file import digest_weights
 from engine.edits import AddNoise, ChangeToken, Edit
 from engine.inputs.readers import kind as read_kind
 from engine.plurals import count_words
+from engine.training.cluster.ray_kinds.pair_sweep import RayPairSweep, on_cluster
 from pages.controls.answer_key import draw_answer_key
 from pages.controls.compare.defaults import OTHER
 from pages.controls.corpus import PairsUpload, take_file
@@ -34,10 +37,11 @@ from pages.controls.interventions.leads import ALONE, compare_address, metric_wo
 from pages.controls.model_input.model_input import Subject, reading
 from pages.controls.places import choose_place
 from pages.controls.run_page import Charts, PageRun, RunPage, state_of
-from pages.controls.share.measure import take_steps
+from pages.controls.share.measure import measure_steps, take_steps
 from pages.controls.state.history import READABLE
 from pages.controls.state.page_state import Here
 from pages.controls.state.parameter import Choice, Number, Text, choice
+from pages.controls.state.session import SessionValue
 from pages.controls.train.parameters import data_rule
 from pages.controls.train.user_data import folder
 from pages.controls.what_if.experiment import run as run_subject
@@ -51,8 +55,10 @@ from views.interventions.pair_sets import (
     Asked,
     PairSetContext,
     found_effects,
+    is_measured,
     pair_steps,
     tell_left_out,
+    work_of,
 )
 from views.interventions.questions import (
     INTERVENTIONS,
@@ -98,6 +104,7 @@ READS = Choice(
 SEED = Number("draw", 0, 0, 2**31 - 1, label="draw")
 NOISE_SIZE = 3  # times the standard deviation of the embeddings (Meng et al. 2022)
 SLOPES = Choice("slopes", "5", {"1": "at the run itself", "5": "mean of 5 on the way"}, label="slopes")
+ANEW = SessionValue[set[tuple[str, str]]]("sweeps measured anew", set)  # files of other weights, and the model
 SAID = 3  # rows that are left out, of which each is told
 SWEEPS = (OF_STREAM, OF_HEADS, OF_BLOCK)
 MOST = choice("most", "40", ("10", "40", "160"), label="edges shown")
@@ -220,10 +227,41 @@ def bring_pairs(here: Here, run: RunContext) -> PairSetContext:
     if file is None:
         raise ValueError(f"Bring a file of pairs of prompts. {columns}")
     try:
-        pairs = run.cached(("pairs", here["pairs"]), lambda: read_pairs(file))
+        swept = run.cached(("pairs", here["pairs"]), lambda: read_sweep(file))
     except ValueError as error:
         raise ValueError(str(error).replace(f"{folder()}/{here['pairs']}/", "")) from error
-    return PairSetContext(**vars(run), pairs=pairs, named=file.name, file_digest=here["pairs"])
+    measured = swept if is_of(here, run, swept, file.name) else None
+    elsewhere = partial(on_cluster, run.model_name, run.checkpoint, swept.pairs)
+    return PairSetContext(
+        **vars(run), pairs=swept.pairs, named=file.name, file_digest=here["pairs"], measured=measured,
+        elsewhere=elsewhere,
+    )  # fmt: skip
+
+
+def is_of(here: Here, run: RunContext, swept: SweptPairs, named: str) -> bool:
+    """Tells whether what a sweep found is of this model, and of its heads as the charts show them; the controls begin
+    at what it was asked. Raises ValueError for other weights, unless a person has its pairs measured anew."""
+    header, key = swept.header, (here["pairs"], run.model_name)
+    if header is None:
+        return False
+    asked = {"metric": header.metric, "direction": header.direction, "value": header.site}
+    known = {"metric": METRIC, "direction": DIRECTION, "value": VALUE}
+    here.set_defaults(**{name: value for name, value in asked.items() if value in known[name].options})
+    if run.cached("weights", lambda: digest_weights(run.checkpoint)) != header.weights:
+        if key not in ANEW.get():
+            st.button("Measure its pairs anew", key="measure anew", on_click=ANEW.get().add, args=(key,))
+            raise ValueError(
+                f"{named} must hold what was found of {run.model_name}, got a sweep of {header.model} with other "
+                "weights; choose that model, or have its pairs measured anew."
+            )
+        return False
+    sizes = run.model.config.layers, run.model.config.attention.heads
+    heads = header.places == ("head",) and header.metric in METRIC.options
+    if not heads or not all(one.shape == sizes and one.isfinite().all() for one in swept.effects.values()):
+        told = f"{named} has effects of {header.site} by {' and '.join(header.places)}, measured by {header.metric}"
+        st.caption(escape_markdown(f"{told}. The charts show all heads by head: its pairs are measured anew."))
+        return False
+    return True
 
 
 def run_line(run: RunContext, edits: str) -> list[str]:
@@ -270,12 +308,21 @@ def measure(run: PairContext, chosen: Mapping[str, Any]) -> None:
 
 
 def tell_pairs(run: PairSetContext, asked: Asked) -> None:
-    """Sweeps every pair of the file; says how many are behind the means, and why others are not."""
-    take_steps("pairs", (run.digest, *asked), pair_steps(run, asked))
+    """Sweeps every pair of the file that has not its effects; says how many are behind the means, and why others are
+    not."""
+    work = work_of(run, asked)
+    if isinstance(work, RayPairSweep):
+        if work.trouble:
+            st.warning(escape_markdown(work.trouble))
+        if work.steps:
+            measure_steps("pairs", (run.digest, *asked), work.steps, wait=work.wait)
+    elif not is_measured(run, asked):
+        take_steps("pairs", (run.digest, *asked), pair_steps(run, asked))
     count, left_out = len(found_effects(run, asked)), tell_left_out(run, asked)
     st.markdown(
         f"{count:,} of {escape_markdown(count_words(len(run.pairs), 'pair'))} of {escape_markdown(run.named)}: the "
         "mean effect of each head, with its 95 % interval by bootstrap in the tooltip."
+        f"{' The file has them: nothing was measured again.' if is_measured(run, asked) else ''}"
     )
     for row, why in list(left_out.items())[:SAID]:
         st.caption(escape_markdown(f"Row {row + 1} is left out. {why}"))

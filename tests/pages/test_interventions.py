@@ -1,7 +1,9 @@
 """The page Interventions without a browser: what a run is set against, what is said, and what cannot be shown."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
@@ -9,11 +11,15 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import run
+from engine.budget import budget
+from engine.cli.main import main
 from engine.compiled import find_answer_key
 from engine.edits import ChangeToken, KeepParts, Patch
 from engine.runtime import library
+from engine.training.cluster.ray_kinds.pair_sweep import RayPairSweep
 from pages.controls.train.user_data import store_file
 from pages.controls.what_if.experiment_link import from_link
+from views.interventions import pair_sets
 
 APP = str(Path(__file__).parents[2] / "app.py")
 TEXT = "Max gave the red ball to Anna. Anna gave the ball to"
@@ -122,6 +128,76 @@ def test_a_file_of_pairs_has_its_means_and_each_pair_behind_them() -> None:
     file = store_file("q.csv", b"clean,other\na,b\n")
     app = opened(model="stories", other="pairs", pairs=file.parent.name)
     assert "q.csv must have the columns clean, corrupted and answer" in app.warning[0].value
+
+
+@pytest.fixture
+def swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Writes what a recipe finds, and takes it as the page does."""
+    lines = "clean,corrupted,answer\n" + "".join(
+        f"Max gave the ball to {one}. Now the ball is with,Max gave the ball to Tom. Now the ball is with,{one}\n"
+        for one in ("Anna", "Sara", "Tom")
+    )
+    (tmp_path / "pairs.csv").write_text(lines)
+
+    def sweep(name: str = "found.parquet", **keys: str) -> str:
+        said = {"model": "stories", "pairs": "pairs.csv", "out": name, **keys}
+        (tmp_path / "s.toml").write_text("".join(f'{key} = "{value}"\n' for key, value in said.items()))
+        assert main(["analyse", str(tmp_path / "s.toml")]) == 0
+        return store_file(name, (tmp_path / name).read_bytes()).parent.name
+
+    return sweep
+
+
+def test_what_a_recipe_found_is_shown_without_being_measured_again(
+    swept: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, counted = swept(site="q", metric="KL", direction="break"), []
+    measure = pair_sets.sweep_pairs
+
+    def count(*given: Any) -> Any:
+        counted.append(given[1])
+        return measure(*given)
+
+    monkeypatch.setattr(pair_sets, "sweep_pairs", count)
+    app = opened(model="stories", other="pairs", pairs=found)
+    assert "2 of 3 pairs of found.parquet" in told(app) and "nothing was measured again" in told(app)
+    assert "Row 3 is left out. Both runs read the same" in told(app) and not counted
+    chosen = [app.segmented_control(key=key).value for key in ("metric", "direction", "value")]
+    assert chosen == ["KL", "break", "q"] and len(app.get("vega_lite_chart")) == 2
+    app.segmented_control(key="metric").set_value("logit").run()
+    assert "2 of 3 pairs" in told(app) and "nothing was" not in told(app) and len(counted) == 3
+    app.segmented_control(key="metric").set_value("KL").run()
+    assert "nothing was measured again" in told(app) and len(counted) == 3
+
+    app = opened(model="everyday", other="pairs", pairs=found)
+    assert "got a sweep of stories with other weights" in app.warning[0].value and len(counted) == 3
+    app.button(key="measure anew").click().run()
+    assert not app.exception and "of 3 pairs of found.parquet" in told(app) and len(counted) == 6
+    app = opened(model="stories", other="pairs", pairs=swept(site="stream"))
+    assert "has effects of stream by pos" in told(app) and "2 of 3 pairs" in told(app) and len(counted) == 9
+    app = opened(model="stories", other="pairs", pairs=swept("found.csv"))
+    assert "2 of 2 pairs of found.csv" in told(app) and "nothing was" not in told(app)
+    raw = b"PAR1" + bytes(99)
+    app = opened(model="stories", other="pairs", pairs=store_file("x.parquet", raw).parent.name)
+    assert "must be a Parquet file, got a damaged one" in app.warning[0].value
+
+
+def test_pairs_wait_for_their_cluster_and_are_swept_here_where_that_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "ray_address", "http://head")
+    monkeypatch.setattr(budget, "heavy", 0)
+    monkeypatch.setattr(RayPairSweep, "_ask", lambda work: "waits for a node with 1 CPU")
+    lines = "clean,corrupted,answer\n" + "Ben met Anna. Then Ben saw,Ben met Tom. Then Ben saw,Anna\n" * 9
+    address = {"model": "stories", "other": "pairs", "pairs": store_file("ray.csv", lines.encode()).parent.name}
+    app = opened(**address)
+    assert app.caption[-1].value == "waits for a node with 1 CPU" and not app.get("vega_lite_chart")
+
+    def give_up(work: RayPairSweep) -> str:
+        raise ValueError("Ray does not answer; try again.")
+
+    monkeypatch.setattr(RayPairSweep, "_ask", give_up)
+    app = opened(**address)
+    assert "9 of 9 pairs of ray.csv" in told(app) and "Ray does not answer" in app.warning[0].value
+    assert len(app.get("vega_lite_chart")) == 2
 
 
 def test_a_long_measurement_says_how_long_the_rest_takes_and_begins_once_it_is_asked_for(

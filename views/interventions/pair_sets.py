@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from engine.analysis.interventions.metric import MetricKind
-from engine.analysis.interventions.pair_set import Interval, PromptPair, mean_of, sweep_pairs
-from engine.analysis.interventions.sweep import Direction
+from engine.analysis.interventions.pair_set import Interval, PromptPair, SweepOptions, mean_of, sweep_pairs
+from engine.analysis.interventions.sweep import Direction, Effects
+from engine.analysis.interventions.sweep_file import SweptPairs
+from engine.runtime.shared_work import SharedWork
 from views.charts.template import AltairChart, at_least, colors
 from views.core.bound_source import Imports
 from views.core.questions import Head, Layer
@@ -31,11 +33,14 @@ READ = 40  # characters of a prompt in a chart, its end
 
 @dataclass(frozen=True, kw_only=True)
 class PairSetContext(RunContext):
-    """A model with the pairs of the file `named`, whose content has the name `file_digest`."""
+    """A model with the pairs of the file `named`, whose content has the name `file_digest`: with what it `measured` of
+    this model, if anything, and the work that measures other pairs elsewhere, if any."""
 
     pairs: Sequence[PromptPair]
     named: str
     file_digest: str
+    measured: SweptPairs | None = None
+    elsewhere: Callable[[SweepOptions], SharedWork[dict[int, Effects | str]] | None] = lambda options: None
 
     @property
     def attributes(self) -> Mapping[str, str]:  # type: ignore[override]
@@ -53,11 +58,35 @@ class PairSetContext(RunContext):
 Asked = tuple[MetricKind, Direction, HeadPart]
 
 
+def options_of(asked: Asked) -> SweepOptions:
+    metric, direction, value = asked
+    return SweepOptions(site=value, by=("head",), metric=metric, direction=direction)
+
+
+def is_measured(run: PairSetContext, asked: Asked) -> bool:
+    """Tells whether the file has what is asked."""
+    header = run.measured.header if run.measured else None
+    return header is not None and header.arguments == options_of(asked).arguments
+
+
+def work_of(run: PairSetContext, asked: Asked) -> SharedWork[dict[int, Effects | str]] | None:
+    """Work that measures the pairs elsewhere; None where they are measured here, or were before."""
+    if is_measured(run, asked):
+        return None
+    return run.cached(("elsewhere", asked), lambda: run.elsewhere(options_of(asked)))
+
+
 def effect_of(run: PairSetContext, asked: Asked, row: int) -> Tensor | str:
     """Effects of the heads in one pair, layer head, or why it has none."""
     metric, direction, value = asked
+    if is_measured(run, asked):
+        assert run.measured is not None
+        return run.measured.effects[row] if row in run.measured.effects else run.measured.left_out[row]
 
     def measure() -> Tensor | str:
+        if (work := work_of(run, asked)) is not None:
+            one = work.reach()[row]
+            return one if isinstance(one, str) else one.effect
         said: list[str] = []
         found = sweep_pairs(
             run.checkpoint, [run.pairs[row]], value, ("head",), metric, direction, lambda _, why: said.append(why)
@@ -69,6 +98,7 @@ def effect_of(run: PairSetContext, asked: Asked, row: int) -> Tensor | str:
 
 
 def pair_steps(run: PairSetContext, asked: Asked) -> list[Callable[[], Tensor | str]]:
+    """Steps that measure the pairs here."""
     return [partial(effect_of, run, asked, row) for row in range(len(run.pairs))]
 
 

@@ -24,6 +24,7 @@ from engine.checkpoints import Checkpoint
 from engine.data.table import MAX_CELLS, check_unpacked, open_parquet, parse_table, read_raw, unpacked_bytes
 from engine.json_text import parse_json
 from engine.model.from_dict import build
+from engine.plurals import count_words
 
 KINDS = (".parquet", ".csv")
 KEY = b"loupe.sweep"  # of the metadata
@@ -159,7 +160,8 @@ def read_effects(parquet: Any, header: SweepHeader) -> SweptPairs:
     rows = sorted({*numbers[0].unique().tolist(), *left_out})
     sizes = [int(one.max()) + 1 if len(one) else 0 for one in numbers[1:]]
     if len(rows) > MOST or prod(sizes) * len(rows) > MAX_CELLS:
-        raise ValueError(f"it has {len(rows):,} pairs with {prod(sizes):,} places each, which are too many")
+        each = count_words(prod(sizes), "place")
+        raise ValueError(f"it has {count_words(len(rows), 'pair')} with {each} each, which are too many")
     at = {row: number for number, row in enumerate(rows)}
     index = torch.tensor([at[row] for row in numbers[0].tolist()], dtype=torch.long)
     effects = torch.full((len(rows), *sizes), torch.nan)
