@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from engine.budget import budget
 from engine.data.encodings import decode
+from engine.data.parquet_footer import read_chunks
 from engine.data.published import PACKED, unpack
 from engine.json_text import parse_json
 from engine.plurals import count_words
@@ -316,15 +317,17 @@ def open_parquet(raw: bytes) -> Iterator[tuple[Any, tuple[str, ...]]]:
         if footer > LARGEST_FOOTER:
             raise pyarrow.ArrowInvalid
         metadata = parquet.read_metadata(BytesIO(raw))
-        groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
-        chunks = [group.column(n) for group in groups for n in range(group.num_columns)]
-        texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
+        leaves = [metadata.schema.column(n) for n in range(metadata.num_columns)]
+        texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
         file = parquet.ParquetFile(BytesIO(raw), read_dictionary=sorted(texts))  # a text that comes often is kept once
         check_rows(metadata.num_rows)
         columns = check_columns([field.name for field in file.schema_arrow if is_readable(field.type)])
-        chosen = [chunk for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns]
-        check_unpacked(sum(chunk.total_uncompressed_size for chunk in chosen))
-        check_cells(max(metadata.num_rows * len(columns), sum(chunk.num_values for chunk in chosen)))
+        check_cells(metadata.num_rows * len(columns))
+        whole = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+        if whole > budget.max_data or any(leaf.max_repetition_level for leaf in leaves):  # lists may have many values
+            chosen = [one for one in read_chunks(raw[-footer - 8 :]) if one.path.split(".")[0] in columns]
+            check_unpacked(sum(one.size for one in chosen))
+            check_cells(sum(one.values for one in chosen))
         yield file, columns
     except (pyarrow.ArrowException, OSError, UnicodeError, LookupError, MemoryError, OverflowError):
         raise ValueError(

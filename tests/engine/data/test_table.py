@@ -457,3 +457,19 @@ def test_a_short_text_of_very_many_cells_is_refused(
     monkeypatch.setattr(table, "MAX_CELLS", 10_000)
     with pytest.raises(ValueError, match=said):
         parse_table(raw, name)
+
+
+def test_a_footer_that_ends_the_process_which_reads_it_is_a_sentence() -> None:
+    """Of these bytes Arrow aborts where it is asked for a column, in a list of which that is needed."""
+    file = BytesIO()
+    arrow_parquet.write_table(pyarrow.table({"text": [["a", "b"]] * 20, "n": list(range(20))}), file)
+    raw = file.getvalue()
+    start = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    ends = 0
+    for at in range(start, len(raw) - 8, 29):
+        damaged = raw[:at] + bytes([raw[at] ^ 74]) + raw[at + 1 :]
+        try:
+            assert parse_table(damaged, "x.parquet").columns
+        except ValueError as error:
+            ends += "damaged one" in str(error)
+    assert ends
