@@ -17,6 +17,8 @@ from engine.plurals import count_words
 
 PREFIX = "tokenizer.ggml."
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # SentencePiece's numbers too
+# What a piece is to SentencePiece; no text is cut into one that is not used, and none is merged through it.
+KINDS = {NORMAL: NORMAL, UNKNOWN: UNKNOWN, CONTROL: CONTROL, USER_DEFINED: USER_DEFINED, UNUSED: CONTROL, BYTE: BYTE}
 ROLES = {
     "bos_token": "bos_token_id", "eos_token": "eos_token_id", "unk_token": "unknown_token_id",
     "pad_token": "padding_token_id", "sep_token": "seperator_token_id", "mask_token": "mask_token_id",
@@ -102,9 +104,13 @@ def sentencepiece_file(metadata: Mapping[str, Any], tokens: Sequence[str], types
     scores = metadata.get(f"{PREFIX}scores") or [0.0] * len(tokens)
     if len(scores) != len(tokens):
         raise ValueError(f"tokenizer.ggml.scores must say a score for each of {count_words(len(tokens), 'token')}.")
+    said = metadata.get(f"{PREFIX}unknown_token_id")
+    unknown = said if isinstance(said, int) and 0 <= said < len(tokens) else 0
     model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
-    for token, score, kind in zip(tokens, scores, types, strict=True):
-        model.pieces.add(piece=token, score=float(score), type=kind if kind in range(1, 7) else NORMAL)
+    for id, (token, score, kind) in enumerate(zip(tokens, scores, types, strict=True)):
+        kept = KINDS.get(kind, NORMAL)
+        kept = UNKNOWN if id == unknown else CONTROL if kept == UNKNOWN else kept  # of which a model has one
+        model.pieces.add(piece=token, score=float(score), type=kept)
     model.trainer_spec.model_type = BPE
     model.trainer_spec.byte_fallback = BYTE in types
     for role in ("bos", "eos", "unk", "pad"):

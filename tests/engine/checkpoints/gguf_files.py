@@ -126,6 +126,19 @@ def add(writer: Any, name: str, value: Any) -> None:
         of_type[type(value)](name, value)
 
 
+def llama3_factors(rotary: Mapping[str, Any], size: int) -> np.ndarray:
+    """What each frequency is divided by, as LlamaModel.generate_extra_tensors writes it."""
+    original, factor = rotary["original_max_position_embeddings"], rotary["factor"]
+    low, high = rotary["low_freq_factor"], rotary["high_freq_factor"]
+    found = []
+    for at in range(0, size, 2):
+        wave = 2 * np.pi * rotary["rope_theta"] ** (at / size)
+        smooth = (original / wave - low) / (high - low)
+        within = 1 / ((1 - smooth) / factor + smooth)
+        found.append(1.0 if wave < original / high else factor if wave > original / low else within)
+    return np.array(found, np.float32)
+
+
 def write_settings(writer: Any, config: Any) -> None:
     get = lambda *names: next((v for one in names if (v := getattr(config, one, None)) is not None), None)  # noqa: E731
     heads, width = get("num_attention_heads", "n_head"), get("hidden_size", "n_embd", "d_model")
@@ -151,6 +164,12 @@ def write_settings(writer: Any, config: Any) -> None:
     if (theta := rotary.get("rope_theta")) is not None:
         writer.add_rope_freq_base(theta)
     writer.add_rope_dimension_count(int(size * (rotary.get("partial_rotary_factor") or 1)))
+    if rotary.get("rope_type") == "llama3":
+        writer.add_tensor("rope_freqs.weight", llama3_factors(rotary, size))
+    if rotary.get("rope_type") == "longrope":
+        for name in ("long", "short"):
+            writer.add_tensor(f"rope_factors_{name}.weight", np.array(rotary[f"{name}_factor"], np.float32))
+        writer.add_rope_scaling_orig_ctx_len(config.original_max_position_embeddings)
     if rotary.get("rope_type") in ("linear", "yarn"):
         writer.add_rope_scaling_type(gguf.RopeScalingType(rotary["rope_type"]))
         writer.add_rope_scaling_factor(rotary["factor"])

@@ -95,6 +95,36 @@ def test_a_converted_model_says_what_the_original_says(name: str, tmp_path: Path
     assert torch.equal(run(again.model, IDS)["logits"], run(checkpoint.model, IDS)["logits"])
 
 
+BETWEEN = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 32.0, **BETWEEN}
+LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "long_factor": [1.5, 2.0, 3.0, 4.0], "short_factor": [1.1] * 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("llama", {"rope_parameters": LLAMA3, "max_position_embeddings": 131072, "hidden_size": 128}),
+        ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}}),
+        ("qwen2", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0,
+                                       "original_max_position_embeddings": 16}}),
+        ("phi3", {"rope_parameters": LONG, "original_max_position_embeddings": 16, "max_position_embeddings": 64}),
+        ("gemma3_text", {"rope_parameters": {
+            "full_attention": {"rope_type": "linear", "rope_theta": 1e6, "factor": 8.0},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}}),
+        ("llama", {"attention_bias": True, "tie_word_embeddings": True}),
+        ("granite", {"embedding_multiplier": 3.0, "attention_multiplier": 0.2, "residual_multiplier": 0.5,
+                     "logits_scaling": 4.0}),
+        ("gemma2", {"attn_logit_softcapping": 7.0, "final_logit_softcapping": 5.0, "sliding_window": 4}),
+    ],
+)  # fmt: skip
+def test_settings_that_change_a_model_are_read(name: str, more: dict[str, Any], tmp_path: Path) -> None:
+    model = theirs(name, **more)
+    write_gguf(model, tmp_path / "model.gguf")
+    ids = torch.cat([IDS, IDS], 1)
+    with torch.no_grad():
+        torch.testing.assert_close(run(load(tmp_path).model, ids)["logits"], model(ids).logits, atol=1e-5, rtol=0)
+
+
 def test_every_architecture_is_compared() -> None:
     assert {gguf.MODEL_ARCH_NAMES[arch] for arch, _ in ARCHITECTURES.values()} | {"granitemoe"} == {*KNOWN}
 
@@ -171,6 +201,7 @@ def test_a_model_reads_texts_with_the_tokenizer_of_its_file(tmp_path: Path) -> N
 def test_a_sentencepiece_model_is_one_again(tmp_path: Path) -> None:
     pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)]
     pieces += [(f"<0x{byte:02X}>", 0.0, 6) for byte in range(256)]
+    pieces += [("[PAD259]", -1000.0, 5)]
     words = ["▁", "▁a", "▁the", "th", "he", "e", "t", "h", "a", "n", "▁an", "▁t", "▁th"]
     pieces += [(word, -float(rank), 1) for rank, word in enumerate(words)]
     said = {
