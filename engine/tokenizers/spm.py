@@ -171,7 +171,7 @@ class SentencePieceTokenizer(FastTokenizer):
         added = {token.content for token in fast.get_added_tokens_decoder().values()}
         self._markers = match_longest(added - own)
         self._normalise = Normaliser(Charsmap(model.charsmap), match_longest(own), model.dummy_prefix, model.one_space)
-        self._model = model
+        self.model = model
 
     def encode(self, text: str, pair: str | None = None, *, special: bool = True) -> Encoding:
         first = self.normalise(text)
@@ -203,7 +203,7 @@ class SentencePieceTokenizer(FastTokenizer):
         if self.files:
             return super().save(path)
         whole = tokenizers.Tokenizer.from_str(self.fast.to_str())
-        whole.normalizer = _build_normalizer(self._model)
+        whole.normalizer = _build_normalizer(self.model)
         FastTokenizer(whole, self.roles).save(path)
 
 

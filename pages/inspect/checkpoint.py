@@ -1,5 +1,6 @@
 """A checkpoint: opened, accounted for to the last tensor, looked at, and carried to the other pages."""
 
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -8,6 +9,7 @@ import streamlit as st
 from engine.attention_variants.material import suits
 from engine.checkpoints import Checkpoint, IncompleteWeights
 from engine.checkpoints.adapters.write import export_adapters
+from engine.checkpoints.gguf.write import is_writable, write_gguf
 from engine.checkpoints.report import UnknownNames
 from engine.checkpoints.save import Form, export_checkpoint
 from engine.runtime import library
@@ -64,6 +66,12 @@ def export_bytes(checkpoint: Checkpoint, form: Form) -> bytes:
         return export_checkpoint(checkpoint, form, Path(folder)).read_bytes()
 
 
+def gguf_bytes(checkpoint: Checkpoint, kind: str) -> bytes:
+    with TemporaryDirectory(prefix="loupe-export-") as folder:
+        write_gguf(checkpoint, Path(folder) / "model.gguf", kind)
+        return (Path(folder) / "model.gguf").read_bytes()
+
+
 def adapter_bytes(checkpoint: Checkpoint) -> bytes:
     with TemporaryDirectory(prefix="loupe-export-") as folder:
         return export_adapters(checkpoint, Path(folder)).read_bytes()
@@ -100,6 +108,15 @@ def carry(name: str, checkpoint: Checkpoint) -> None:
             on_click="ignore",
             help="The weights under Loupe's names, with config, tokenizer and card inside.",
         )
+        says = is_writable(checkpoint.config, checkpoint.family)
+        for kind, bits in (("F16", "16"), ("Q8_0", "8.5"), ("Q4_0", "4.5")) if says else ():
+            st.download_button(
+                f"GGUF, {kind}",
+                partial(gguf_bytes, checkpoint, kind),
+                f"{stem}.{kind}.gguf",
+                on_click="ignore",
+                help=f"For llama.cpp: {bits} bits a weight, with the tokenizer where GGUF has one of its kind.",
+            )
         if checkpoint.adapters:
             st.download_button(
                 "Adapter (PEFT)",

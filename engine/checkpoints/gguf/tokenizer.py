@@ -107,9 +107,9 @@ def sentencepiece_file(metadata: Mapping[str, Any], tokens: Sequence[str], types
     said = metadata.get(f"{PREFIX}unknown_token_id")
     unknown = said if isinstance(said, int) and 0 <= said < len(tokens) else 0
     model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
-    for id, (token, score, kind) in enumerate(zip(tokens, scores, types, strict=True)):
+    for number, (token, score, kind) in enumerate(zip(tokens, scores, types, strict=True)):
         kept = KINDS.get(kind, NORMAL)
-        kept = UNKNOWN if id == unknown else CONTROL if kept == UNKNOWN else kept  # of which a model has one
+        kept = UNKNOWN if number == unknown else CONTROL if kept == UNKNOWN else kept  # of which a model has one
         model.pieces.add(piece=token, score=float(score), type=kept)
     model.trainer_spec.model_type = BPE
     model.trainer_spec.byte_fallback = BYTE in types

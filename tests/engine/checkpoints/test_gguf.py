@@ -21,6 +21,8 @@ from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.gguf.header import read_header
 from engine.checkpoints.gguf.settings import ARCHITECTURES as KNOWN
 from engine.checkpoints.gguf.tokenizer import CUTS, tokenizer_files
+from engine.checkpoints.gguf.write import is_writable
+from engine.checkpoints.gguf.write import write_gguf as write_file
 from engine.data.stories import story
 from engine.model.quantised import SCHEMES
 from engine.model.quantised.tensor import QuantisedTensor
@@ -153,6 +155,40 @@ def test_quantised_weights_stay_so_and_say_what_their_numbers_say(
     again = load(tmp_path / "saved")
     assert torch.equal(again.model.embed.tokens.weight, expected)
     assert torch.equal(run(again.model, IDS)["logits"], run(decoded.model, IDS)["logits"])
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3", "gpt2", "phi3", "mixtral", "gemma"])
+def test_what_is_written_opens_as_it_was_here_and_in_transformers(name: str, tmp_path: Path) -> None:
+    model = theirs(name)
+    model.save_pretrained(tmp_path / "folder")
+    checkpoint = load(tmp_path / "folder")
+    assert is_writable(checkpoint.config, checkpoint.family)
+    write_file(checkpoint, tmp_path / "whole.gguf", "F32")
+    again = load(tmp_path / "whole.gguf")
+    assert again.report.ok and torch.equal(run(again.model, IDS)["logits"], run(checkpoint.model, IDS)["logits"])
+    write_file(checkpoint, tmp_path / "small.gguf", "Q8_0")
+    assert any(row.dtype == "Q8_0" for row in load(tmp_path / "small.gguf").report.rows)
+    if name == "llama":  # of others transformers reads no biases, or no sizes
+        opened = type(model).from_pretrained(tmp_path, gguf_file="small.gguf").eval()
+        with torch.no_grad():
+            logits = opened(IDS).logits
+        torch.testing.assert_close(run(load(tmp_path / "small.gguf").model, IDS)["logits"], logits, atol=1e-4, rtol=0)
+
+
+def test_a_shipped_model_is_written_with_its_tokenizer_and_what_gguf_lacks_is_told(tmp_path: Path) -> None:
+    checkpoint = load("everyday")
+    write_file(checkpoint, tmp_path / "everyday.gguf", "F16")
+    again = load(tmp_path / "everyday.gguf")
+    assert again.tokenizer is not None and checkpoint.tokenizer is not None
+    for index in range(50):
+        text = story(4, index)
+        assert again.tokenizer.encode(text).ids == checkpoint.tokenizer.encode(text).ids
+    bert = load("tales-bert")
+    assert not is_writable(bert.config, bert.family)
+    with pytest.raises(ValueError, match="says this model; save it as a folder"):
+        write_file(bert, tmp_path / "bert.gguf")
+    with pytest.raises(ValueError, match="written as one of F32, F16, .*, got 'Q4_K'"):
+        write_file(checkpoint, tmp_path / "x.gguf", "Q4_K")
 
 
 def trained_bpe(cuts: Any) -> Tokenizer:

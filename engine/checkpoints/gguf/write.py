@@ -1,0 +1,255 @@
+"""A checkpoint as one GGUF file.
+
+What is written is read again before it is kept: only a model that comes back the same has a file.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from engine.checkpoints.assemble import build_without_memory
+from engine.checkpoints.canonical import canonical_config
+from engine.checkpoints.checkpoint import Checkpoint
+from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.family import Family, invert_rows, translate
+from engine.checkpoints.gguf.header import ALIGNMENT, FLOATS, MAGIC, QUANTISED
+from engine.checkpoints.gguf.rows import TIED, gguf_rows
+from engine.checkpoints.gguf.settings import ARCHITECTURES, LAYER, RMS, read_settings
+from engine.checkpoints.gguf.tokenizer import CONTROL, CUTS, NORMAL, PREFIX, USER_DEFINED, tokenizer_files
+from engine.checkpoints.weights import Weights
+from engine.model.config import ModelConfig
+from engine.model.quantised import SCHEMES
+from engine.tokenizers import FastTokenizer, read_tokenizer
+from engine.tokenizers.spm import SentencePieceTokenizer
+
+VERSION, STEP = 3, 32
+TYPES = {name: number for number, name in {**FLOATS, **QUANTISED}.items()}
+FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9}  # general.file_type
+U32, F32, BOOL, TEXT, ARRAY, I32 = 4, 6, 7, 8, 9, 5
+FUSED = ("phi3", "gpt2", "gptneox", "falcon", "bloom", "mpt")  # whose queries, keys and values are one tensor
+TRIED = (
+    "The cat sat on the mat, and it didn't move;  2 + 40 = 12345.\n\n\tÉtés, naïve, 中文!?", "I'LL  be\r\n there...",
+    " x=f(3.14)*'a' <b>", "def run(x): return x**2",
+)  # fmt: skip
+
+
+def write_gguf(checkpoint: Checkpoint, path: Path, kind: str = "F16") -> None:
+    """Writes one file with the matrices as F32, F16, or of a scheme that Loupe writes where their rows are whole
+    blocks, else as F16. Raises ValueError for a model that no architecture of GGUF says, and for an unknown kind."""
+    if kind not in FILE_TYPES:
+        raise ValueError(f"a GGUF file is written as one of {', '.join(FILE_TYPES)}, got {kind!r:.40}.")
+    model = checkpoint.model
+    said, tensors = say_in_gguf(checkpoint.config, checkpoint.family, model.state_dict())
+    said |= {"general.file_type": FILE_TYPES[kind], "general.quantization_version": 2, ALIGNMENT: STEP}
+    said |= {"general.name": checkpoint.name, **say_tokenizer(checkpoint.tokenizer)}
+    stored = {name: store(name, tensor, kind) for name, tensor in tensors.items()}
+    partial = path.with_name(f".{path.name}.part")
+    with partial.open("wb") as file:
+        file.write(MAGIC + struct.pack("<IQQ", VERSION, len(stored), len(said)))
+        for name, value in said.items():
+            file.write(text(name) + typed(value))
+        at = 0
+        for name, (shape, number, data) in stored.items():
+            axes = struct.pack(f"<I{len(shape)}Q", len(shape), *shape[::-1])
+            file.write(text(name) + axes + struct.pack("<IQ", number, at))
+            at += -(-len(data) // STEP) * STEP
+        file.write(bytes(-file.tell() % STEP))
+        for _, _, data in stored.values():
+            file.write(data + bytes(-len(data) % STEP))
+    partial.replace(path)
+
+
+def store(name: str, tensor: Tensor, kind: str) -> tuple[tuple[int, ...], int, bytes]:
+    """Shape, type and bytes of a tensor."""
+    values, shape = tensor.detach().float().cpu().contiguous(), tuple(tensor.shape)
+    if values.dim() < 2 or name.startswith("position") or kind == "F32":
+        return shape, TYPES["float32"], values.numpy().tobytes()
+    scheme = SCHEMES.get(kind)
+    if scheme is None or shape[-1] % scheme.numbers:
+        return shape, TYPES["float16"], values.half().numpy().tobytes()
+    return shape, TYPES[kind], scheme.write(values).numpy().tobytes()
+
+
+@lru_cache(maxsize=64)
+def is_writable(config: ModelConfig, family: str) -> bool:
+    """Tells whether an architecture of GGUF says a model of a family, by its config alone."""
+    try:
+        say_in_gguf(config, family, build_without_memory(config).state_dict())
+    except ValueError:
+        return False
+    return True
+
+
+def say_in_gguf(
+    config: ModelConfig, family: str, state: Mapping[str, Tensor]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Metadata and tensors by the first architecture that says the model: the family's own first."""
+    own = sorted(ARCHITECTURES, key=lambda name: ARCHITECTURES[name].family != family)
+    for name in own:
+        said = {"general.architecture": name} | {f"{name}.{key}": value for key, value in settings_of(config).items()}
+        for one in families_of(name):
+            tensors = tensors_of(one, name, config, state)
+            if tensors and comes_back(config, said, tensors):
+                return said, tensors
+    raise ValueError(
+        f"no architecture of GGUF that Loupe writes ({', '.join(ARCHITECTURES)}) says this model; save it as a folder."
+    )
+
+
+def families_of(name: str) -> Iterator[Family]:
+    """Families with a language head that an architecture may be."""
+    of = ARCHITECTURES[name].family
+    names = [of] if isinstance(of, str) else ["llama", "mixtral"]
+    yield from (next(one for one in FAMILIES[each] if one.head == "language") for each in names)
+
+
+def tensors_of(family: Family, name: str, config: ModelConfig, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors by GGUF's names; none where the model has one that the table lacks."""
+    parts = {"blk.0.attn_qkv.weight"} if name in FUSED else {"blk.0.attn_q.weight"}
+    parts |= set() if name == "phi3" else {"blk.0.ffn_gate.weight"}
+    rows = Family(family.name, rows=gguf_rows(family.name, config, parts)).bind(state)
+    made = {one for row in rows for one in row.target}
+    tied = {"head.weight"} if config.tied else set()
+    if made | tied != state.keys() | tied:
+        return {}
+    found = dict(translate(dict(state), invert_rows(rows), config))
+    return {one: tensor for one, tensor in found.items() if not (config.tied and one in TIED)}
+
+
+def comes_back(config: ModelConfig, said: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bool:
+    """Tells whether what is said is read as the same model."""
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    weights = Weights(shapes, {}, dict.fromkeys(shapes, tensors.__getitem__), settings=dict(said))
+    try:
+        theirs = read_settings(weights)
+        family = next(one for one in FAMILIES[theirs["model_type"]] if one.head == "language")
+        return canonical_config(family.read_config(theirs)) == canonical_config(config)
+    except (ValueError, OverflowError):
+        return False
+
+
+def settings_of(config: ModelConfig) -> dict[str, Any]:
+    attention, mlp, positions = config.attention, config.mlp, config.positions
+    found: dict[str, Any] = {
+        "block_count": config.layers, "context_length": config.context, "embedding_length": config.d_model,
+        "vocab_size": config.vocab_size, "attention.head_count": attention.heads, "attention.head_count_kv": config.kv_heads,
+        "attention.key_length": config.d_head, "attention.value_length": config.d_head,
+        RMS if config.norm.kind == "rms" else LAYER: float(config.norm.eps),
+    }  # fmt: skip
+    if mlp is not None:
+        found["feed_forward_length"] = mlp.d_mlp
+        if mlp.experts is not None:
+            found |= {"expert_count": mlp.experts.count, "expert_used_count": mlp.experts.used}
+            found["expert_feed_forward_length"] = mlp.d_mlp
+    if positions.kind == "rotary":
+        turned = positions.turned or config.d_head
+        found |= {"rope.freq_base": float(positions.theta), "rope.dimension_count": turned}
+    more = {
+        "attention.sliding_window": attention.window, "attn_logit_softcapping": attention.softcap,
+        "final_logit_softcapping": config.head.softcap,
+    }  # fmt: skip
+    return found | {name: value for name, value in more.items() if value is not None}
+
+
+# --- The tokenizer ---
+
+
+def say_tokenizer(tokenizer: Any) -> dict[str, Any]:
+    """Metadata of a tokenizer that comes back the same; of one that GGUF does not say, none."""
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        candidates: Iterable[dict[str, Any]] = [say_sentencepiece(tokenizer)]
+    elif isinstance(tokenizer, FastTokenizer):
+        candidates = say_bpe(tokenizer)
+    else:
+        return {}
+    return next((said for said in candidates if reads_alike(tokenizer, said)), {})
+
+
+def roles_of(tokenizer: FastTokenizer, ids: Mapping[str, int]) -> dict[str, Any]:
+    """Special tokens by their roles, and whether they stand around a text."""
+    names = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
+    said: dict[str, Any] = {
+        f"{name}_token_id": ids[token]
+        for role, name in names.items()
+        if (token := tokenizer.roles.get(role)) is not None and token in ids
+    }
+    around = tokenizer.encode("").ids
+    for place, role in ((0, "bos"), (-1, "eos")):
+        id = said.get(f"{role}_token_id")
+        said[f"add_{role}_token"] = bool(around) and id is not None and around[place] == id
+    return said
+
+
+def say_sentencepiece(tokenizer: SentencePieceTokenizer) -> dict[str, Any]:
+    model = tokenizer.model
+    said: dict[str, Any] = {
+        "model": "llama", "tokens": [piece.text for piece in model.pieces],
+        "scores": [float(piece.score) for piece in model.pieces], "token_type": [piece.type for piece in model.pieces],
+        "add_space_prefix": model.dummy_prefix, "remove_extra_whitespaces": model.one_space,
+    }  # fmt: skip
+    said |= roles_of(tokenizer, {piece.text: id for id, piece in enumerate(model.pieces)})
+    return {PREFIX + name: value for name, value in said.items()}
+
+
+def say_bpe(tokenizer: FastTokenizer) -> Iterator[dict[str, Any]]:
+    """Metadata of a byte-level BPE, by each way of cutting a text that GGUF has."""
+    model = json.loads(tokenizer.fast.to_str())["model"]
+    ids = tokenizer.fast.get_vocab(with_added_tokens=True)
+    if model.get("type") != "BPE" or sorted(ids.values()) != list(range(len(ids))):
+        return
+    tokens = sorted(ids, key=ids.__getitem__)
+    added = tokenizer.fast.get_added_tokens_decoder()
+    types = [NORMAL if id not in added else CONTROL if added[id].special else USER_DEFINED for id in range(len(ids))]
+    merges = [one if isinstance(one, str) else " ".join(one) for one in model["merges"]]
+    said = {"model": "gpt2", "tokens": tokens, "token_type": types, "merges": merges, **roles_of(tokenizer, ids)}
+    for pre in CUTS:
+        yield {PREFIX + name: value for name, value in (said | {"pre": pre}).items()}
+
+
+def reads_alike(tokenizer: FastTokenizer, said: Mapping[str, Any]) -> bool:
+    """Tells whether what is said reads texts as the tokenizer does."""
+    try:
+        with TemporaryDirectory() as folder:
+            for name, data in tokenizer_files(said).items():
+                (Path(folder) / name).write_bytes(data)
+            again = read_tokenizer(Path(folder))
+    except ValueError:
+        return False
+    return again is not None and all(again.encode(one).ids == tokenizer.encode(one).ids for one in TRIED)
+
+
+# --- Bytes ---
+
+
+def text(value: str) -> bytes:
+    data = value.encode("utf-8")
+    return struct.pack("<Q", len(data)) + data
+
+
+def typed(value: Any) -> bytes:
+    """A value of the metadata behind its type."""
+    if isinstance(value, list):
+        return struct.pack("<I", ARRAY) + listed(value)
+    if isinstance(value, bool):
+        return struct.pack("<I?", BOOL, value)
+    if isinstance(value, int):
+        return struct.pack("<II", U32, value)
+    if isinstance(value, float):
+        return struct.pack("<If", F32, value)
+    return struct.pack("<I", TEXT) + text(str(value))
+
+
+def listed(values: list[Any]) -> bytes:
+    if values and isinstance(values[0], str):
+        return struct.pack("<IQ", TEXT, len(values)) + b"".join(map(text, values))
+    kind, dtype = (F32, "<f4") if values and isinstance(values[0], float) else (I32, "<i4")
+    return struct.pack("<IQ", kind, len(values)) + np.array(values, dtype).tobytes()
