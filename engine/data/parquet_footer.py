@@ -12,6 +12,7 @@ from functools import lru_cache
 from io import BytesIO
 from typing import NamedTuple
 
+from engine.json_text import parse_json
 from engine.places import ROOT
 
 MAGIC = b"PAR1"
@@ -36,7 +37,7 @@ def read_chunks(footer: bytes) -> tuple[ColumnChunk, ...]:
         )  # fmt: skip
     except subprocess.SubprocessError:
         raise OSError("the footer of the file does not read") from None
-    return tuple(ColumnChunk(*one) for one in json.loads(ended.stdout))
+    return tuple(ColumnChunk(*one) for one in parse_json(ended.stdout))
 
 
 def main() -> None:

@@ -5,7 +5,6 @@ What is written is read again before it is kept: only a model that comes back th
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -26,6 +25,7 @@ from engine.checkpoints.gguf.rows import TIED, gguf_rows
 from engine.checkpoints.gguf.settings import ARCHITECTURES, LAYER, RMS, read_settings
 from engine.checkpoints.gguf.tokenizer import CONTROL, CUTS, NORMAL, PREFIX, USER_DEFINED, tokenizer_files
 from engine.checkpoints.weights import Weights
+from engine.json_text import parse_json
 from engine.model.config import ModelConfig
 from engine.model.quantised import SCHEMES
 from engine.tokenizers import FastTokenizer, read_tokenizer
@@ -141,8 +141,9 @@ def settings_of(config: ModelConfig) -> dict[str, Any]:
     attention, mlp, positions = config.attention, config.mlp, config.positions
     found: dict[str, Any] = {
         "block_count": config.layers, "context_length": config.context, "embedding_length": config.d_model,
-        "vocab_size": config.vocab_size, "attention.head_count": attention.heads, "attention.head_count_kv": config.kv_heads,
-        "attention.key_length": config.d_head, "attention.value_length": config.d_head,
+        "vocab_size": config.vocab_size, "attention.head_count": attention.heads,
+        "attention.head_count_kv": config.kv_heads, "attention.key_length": config.d_head,
+        "attention.value_length": config.d_head,
         RMS if config.norm.kind == "rms" else LAYER: float(config.norm.eps),
     }  # fmt: skip
     if mlp is not None:
@@ -202,7 +203,7 @@ def say_sentencepiece(tokenizer: SentencePieceTokenizer) -> dict[str, Any]:
 
 def say_bpe(tokenizer: FastTokenizer) -> Iterator[dict[str, Any]]:
     """Metadata of a byte-level BPE, by each way of cutting a text that GGUF has."""
-    model = json.loads(tokenizer.fast.to_str())["model"]
+    model = parse_json(tokenizer.fast.to_str())["model"]
     ids = tokenizer.fast.get_vocab(with_added_tokens=True)
     if model.get("type") != "BPE" or sorted(ids.values()) != list(range(len(ids))):
         return
