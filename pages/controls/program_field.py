@@ -81,6 +81,6 @@ def draw_predictions(made: CheckedModel) -> None:
         rows.append({"text": " ".join(text), "predicts": " ".join(interpret(program, [text])[0])})
     st.dataframe(rows, hide_index=True)
     st.caption(
-        f"The weights predict the same at each position of all {count_words(made.texts, 'text')} that it reads, by "
-        f"{made.margin:.2g} logits or more."
+        f"The weights predict the same at each position of all {count_words(made.texts, 'text')} that it reads, with "
+        f"a lead of {made.margin:.2g} in the logits or more."
     )

@@ -224,7 +224,8 @@ def find_edges(run: PairContext, given: Mapping[str, Any]) -> Edges:
 
 def edge_heads(edges: Edges) -> list[Node]:
     """Heads at either end of an edge, those of the largest effect first."""
-    first = edges.values.nan_to_num().abs().flatten().argsort(descending=True).tolist()
+    sizes = edges.values.nan_to_num().abs().flatten()
+    first = sizes.argsort(descending=True)[: int((sizes > 0).sum())].tolist()
     pairs = [divmod(at, len(edges.readers)) for at in first]
     ends = [node for writer, reader in pairs for node in (edges.writers[writer], edges.readers[reader])]
     return list(dict.fromkeys(Node("head", node.layer, node.head) for node in ends if node.head is not None))
