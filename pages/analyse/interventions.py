@@ -95,7 +95,7 @@ DIRECTION = Choice(
     label="values go", help="Into the other run: what of this run restores its prediction there (denoising). Into this "
     "run: what of the other breaks it (noising).",
 )  # fmt: skip
-METRIC = choice("metric", "logit", ("logit", "probability", "rank", "KL"), label="measured by")
+METRIC = choice("metric", "logit", ("logit", "probability", "log-probability", "rank", "KL"), label="measured by")
 PART = Choice("part", "stream", {one: SITES[one].title for one in ("stream", "attention", "MLP")}, label="places")
 VALUE = Choice("value", "z", {one: SITES[one].title for one in ("z", "q", "k", "v", "pattern")}, label="of a head")
 READS = Choice(
