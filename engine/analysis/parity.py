@@ -29,6 +29,7 @@ from engine.checkpoints.families import NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.load import choose_family
 from engine.checkpoints.locate import WEIGHTS, locate
+from engine.checkpoints.quantised import decode_quantised
 from engine.checkpoints.save import CONFIG, family_for, save
 from engine.checkpoints.weights import open_weights, read_json, shards
 from engine.inputs.readers import Reading
@@ -193,7 +194,7 @@ def link_own_files(source: Path, folder: Path, classifies: bool) -> Family | Non
         return None
     weights, config = open_weights(place.weights), read_json(beside)
     family = choose_family(config, weights.shapes)
-    if family is NATIVE or CONFIG in weights.metadata:
+    if family is NATIVE or CONFIG in weights.metadata or decode_quantised(weights, config).decoded:
         return None
     indexed = place.weights.name.endswith(".index.json")
     files = [place.weights, *(shards(place.weights) if indexed else ())]

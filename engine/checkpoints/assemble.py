@@ -271,7 +271,8 @@ def account_for_tensors(
     dropped = {stored for name, stored in names.items() if family.drops(name)} - set(differing)
     for name in (n for n in shapes if n not in taken):
         found.append(TensorRow(name, "dropped" if name in dropped else "unexpected", shapes[name]))
-    report = Report(tuple(replace(row, dtype=weights.dtypes.get(row.name, "")) for row in found))
+    dtypes = {**weights.dtypes, **weights.decoded}
+    report = Report(tuple(replace(row, dtype=dtypes.get(row.name, "")) for row in found))
     return check_report(report, family, differing, weights.notes)
 
 

@@ -13,6 +13,7 @@ from engine.checkpoints.generation_config import ELSEWHERE, NEUTRAL, READ
 from engine.checkpoints.generation_config import WITHOUT_EFFECT as OF_WRITING
 from engine.checkpoints.keys import REQUIRED, ConfigTable, Table
 from engine.checkpoints.rotary import DOUBLES as OF_ROTATION
+from engine.checkpoints.weights import KEYS_OF_QUANTISATION
 from engine.model.config import ModelConfig
 
 WITHOUT_EFFECT = (
@@ -40,7 +41,7 @@ WITHOUT_EFFECT = (
     "use_parallel_block", "use_parallel_embedding", "verbose", "tokenizer_name",
     "model_max_length",  # read by no class of transformers
 )  # fmt: skip
-KNOWN = frozenset({*WITHOUT_EFFECT, *OF_WRITING, *READ, *NEUTRAL, *ELSEWHERE})
+KNOWN = frozenset({*KEYS_OF_QUANTISATION, *WITHOUT_EFFECT, *OF_WRITING, *READ, *NEUTRAL, *ELSEWHERE})
 
 DOUBLES = (
     ("dense_act_fn", "feed_forward_proj"),

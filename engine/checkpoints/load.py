@@ -30,7 +30,7 @@ from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.keys import ConfigTable
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
 from engine.checkpoints.locate import CheckpointLocation, locate
-from engine.checkpoints.quantised import check_not_quantised
+from engine.checkpoints.quantised import check_not_quantised, decode_quantised
 from engine.checkpoints.rename import rename_tensors
 from engine.checkpoints.report import Assumption, IncompleteWeights, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
@@ -216,13 +216,17 @@ def open_model(place: CheckpointLocation, corrections: Mapping[str, Any], rename
         return OpenedModel(*read_llama2c(path))
     if path.suffix == ".gguf":
         return open_with_gguf(path, corrections, rename)
-    weights = rename_tensors(open_weights(path), rename)
+    weights = open_weights(path)
+    if CONFIG not in weights.metadata:
+        config = place.find("config.json")
+        weights = decode_quantised(weights, {**(read_json(config) if config else {}), **corrections})
+    weights = rename_tensors(weights, rename)
     if CONFIG in weights.metadata:
         refuse_corrections(corrections, path)
         return OpenedModel(NATIVE, parse_own_config(weights.metadata[CONFIG], path), weights)
     if place.find("config.json") is not None:
         return open_with_config(place, weights, corrections)
-    check_not_quantised(weights, {})
+    check_not_quantised(weights)
     if weights.settings is not None:
         return open_with_settings(weights, path, corrections)
     return open_by_inference(weights, path, corrections)
@@ -304,7 +308,7 @@ def open_with_config(place: CheckpointLocation, weights: Weights, corrections: M
     )
     theirs = ConfigTable({**stored, **corrections})
     settings = replace(settings, config={**settings.config, **corrections})
-    check_not_quantised(weights, theirs)
+    check_not_quantised(weights)
     family = choose_family(theirs, weights.shapes)
     config = read_family_config(family, theirs)
     notes += describe_unread(theirs, family) + describe_doubles(dict(theirs), family)

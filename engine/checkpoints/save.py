@@ -32,7 +32,7 @@ from engine.checkpoints.generation_config import NAME as GENERATION
 from engine.checkpoints.generation_config import READ, write_generation
 from engine.checkpoints.locate import ANSWER_KEY, CheckpointLocation
 from engine.checkpoints.recomputed import SINUSOIDS
-from engine.checkpoints.weights import LARGEST_HEADER, LARGEST_JSON, write_weights
+from engine.checkpoints.weights import KEYS_OF_QUANTISATION, LARGEST_HEADER, LARGEST_JSON, write_weights
 from engine.inputs.processors import read_processor
 from engine.model.config import ModelConfig
 from engine.model.stored import saved_dtype, stored_state
@@ -48,7 +48,8 @@ Form = Literal["folder", "file"]
 FILE, PACKED = "loupe.file.", "loupe.packed."  # keys of the metadata: a file's text, or that compressed and in base64
 SHORT = 2**16  # characters that stay readable
 NAMES = ("config.json", GENERATION, "card.json", PROCESSOR, *OF_TOKENIZER)
-OF_ITS_FOLDER = ("_name_or_path", "auto_map", "custom_pipelines")  # keys of config.json that are true of it alone
+# Keys of config.json that are true of its folder alone: what is saved is in floating point.
+OF_ITS_FOLDER = ("_name_or_path", "auto_map", "custom_pipelines", *KEYS_OF_QUANTISATION)
 ROOM = 2**22  # bytes of the header that stay free for the names and shapes of the tensors
 
 

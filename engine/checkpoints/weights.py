@@ -26,6 +26,7 @@ from engine.json_text import parse_json
 from engine.model.quantised.scheme import Scheme
 from engine.model.stored import StoredTensor, as_stored
 
+KEYS_OF_QUANTISATION = ("quantization", "quantization_config", "compression_config")  # of config.json
 LIMIT = 100_000_000  # bytes of a header, by safetensors itself
 LARGEST_HEADER = 2**24  # bytes; 100,000 tensors take half of it
 LARGEST_CONFIG = 2**24  # bytes of a config or an index
@@ -43,6 +44,10 @@ DTYPES = {
     "BOOL": "bool",
     "F8_E4M3": "float8_e4m3fn",
     "F8_E5M2": "float8_e5m2",
+    "F8_E8M0": "float8_e8m0fnu",
+    "U16": "uint16",
+    "U32": "uint32",
+    "U64": "uint64",
 }  # safetensors' word -> torch's; others are shown as they are
 
 
@@ -52,7 +57,8 @@ class Weights(Mapping[str, Tensor]):
 
     `files` is where each tensor lies, `mapped` which of them are maps of their file, `settings` a config that came
     in the file itself, and `notes` are sentences about how it was read. `schemes` are those of quantised tensors, whose
-    `dtypes` are called like them, and `beside` files that are read as if they lay beside the weights.
+    `dtypes` are called like them, and `beside` files that are read as if they lay beside the weights. `decoded` is how
+    those are stored that are decoded whenever they are asked for.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -65,6 +71,7 @@ class Weights(Mapping[str, Tensor]):
     notes: tuple[str, ...] = ()
     schemes: Mapping[str, Scheme] = field(default_factory=dict)
     beside: Mapping[str, bytes] = field(default_factory=dict)
+    decoded: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Tensor:
         return self.readers[name](name)
