@@ -130,11 +130,10 @@ def find_one(
     stored = [matrix, scale, *([f"{module}.weight_shape"] if packed else [])]
     check_tensor(weights, scale, SCALES, weights.shapes[scale])
     if zero in weights.shapes:
-        whole = not packed or one.strategy == "tensor"
-        across = (-(-rows * one.bits // 32), *weights.shapes[scale][1:])
-        check_tensor(
-            weights, zero, ("int8", "float8_e4m3fn") if whole else INTEGERS, weights.shapes[scale] if whole else across
-        )
+        if packed and weights.dtypes[zero] in INTEGERS:
+            check_tensor(weights, zero, INTEGERS, (-(-rows * one.bits // 32), *weights.shapes[scale][1:]))
+        else:
+            check_tensor(weights, zero, ("int8", "float8_e4m3fn"), weights.shapes[scale])
         stored.append(zero)
     if (index := f"{module}.weight_g_idx") in weights.shapes:
         check_tensor(weights, index, ("int32", "int64"), (columns,))
@@ -157,7 +156,7 @@ def decode(weights: Weights, module: str, matrix: str, shape: tuple[int, ...], s
     zeros = weights[zero] if zero in weights.shapes else None
     if matrix.endswith(PACKED):
         numbers = unpack(numbers, scheme.bits)[:, : shape[1]].float() - half
-        if zeros is not None and scheme.strategy != "tensor":
+        if zeros is not None and weights.dtypes[zero] in INTEGERS:
             zeros = unpack(zeros.T, scheme.bits)[:, : shape[0]].T.float() - half
     if scheme.strategy == "tensor":
         return (numbers.float() - (0 if zeros is None else zeros.float().view(()))) * scales.view(())
