@@ -48,6 +48,7 @@ def rename_tensors(weights: Weights, rename: Names) -> Weights:
         readers={new: lambda name: origins[name].read(weights) for new in origins},
         dtypes={new: weights.dtypes[stored] for new, stored in first.items() if stored in weights.dtypes},
         files={new: weights.files[stored] for new, stored in first.items() if stored in weights.files},
+        schemes={new: weights.schemes[stored] for new, stored in whole.items() if stored in weights.schemes},
         decoded={new: weights.decoded[stored] for new, stored in first.items() if stored in weights.decoded},
         mapped=frozenset(new for new, stored in whole.items() if stored in weights.mapped),
     )

@@ -73,7 +73,7 @@ def test_a_swapped_token_is_followed_to_the_head_that_copies_it_and_into_compare
     app.segmented_control(key="other").set_value("drawn").run()
     assert not app.exception and "is what it is in 8 other texts, one at a time, in the mean" in told(app)
     app.segmented_control(key="metric").set_value("log-probability").run()
-    assert not app.exception and "The log probability of" in told(app)
+    assert not app.exception and "The log-probability of" in told(app)
     app.segmented_control(key="other").set_value("noise").run()
     assert not app.exception and "Most of the residual stream: in front of block" in told(app)
     app.segmented_control(key="reads").set_value("output").run()

@@ -85,7 +85,6 @@ def metric_words(run: PairContext, sweep: Sweep) -> Markdown:
     measured = {
         "logit": f"lead of {name} over {lead[0]}" if lead else f"logit of {name}",
         "probability": f"probability of {name}",
-        "log-probability": f"log probability of {name}",
         "log-probability": f"log-probability of {name}, in nats",
         "rank": f"rank of {name}",
         "KL": f"distance (KL, in nats) from {aim}",
