@@ -159,7 +159,7 @@ CLASSES_FILE = CLASSES_FILE or os.path.join(GIVEN.runs_folder, ".classes.sqlite"
 CLASSES_PLACE = _text("database", "", "PostgreSQL that keeps them instead ([deploy.md](deploy.md))") or CLASSES_FILE
 LTI_FILE = _text("lti", "", "settings of the platforms that may open Loupe ([lti.md](lti.md))")
 GIVEN.ray_address = _text(
-    "ray_address", "", "of a Ray cluster that trains and surveys instead ([deploy.md](deploy.md))"
+    "ray_address", "", "of a Ray cluster that trains, surveys and sweeps pairs instead ([deploy.md](deploy.md))"
 )
 give_number("max_trainings", "trainings", "at a time; others wait for their turn")
 give_number("max_queued", "trainings", "that wait")

@@ -92,6 +92,8 @@ export class Chart {
     this.library = null;
     this.waiting = null;
     this.closed = false;
+    /** @type {Promise<unknown> | undefined} */
+    this.drawing = undefined;
   }
 
   /**
@@ -142,7 +144,7 @@ export class Chart {
     this.reserve("", "");
     const first = !this.element._fullLayout;
     // Only once: buttons of one's own never equal a copy of themselves, for which plotly.js 7.1 would draw anew without an end.
-    this.library.react(this.element, traces, layout, first ? config : undefined);
+    this.drawing = this.library.react(this.element, traces, layout, first ? config : undefined);
     if (first) {
       adoptStyle(this.element);
       for (const [event, act] of Object.entries(this.heard.on ?? {})) this.element.on(event, act);
@@ -162,8 +164,10 @@ export class Chart {
     if (this.element._fullLayout) this.library.purge(this.element);
   }
 
-  destroy() {
+  /** Plotly draws on for a while, and must find what it draws. */
+  async destroy() {
     this.closed = true;
+    await this.drawing;
     this.clear();
   }
 }

@@ -3,10 +3,11 @@
 import pytest
 
 from engine.checkpoints.families import FAMILIES, NATIVE
-from tests.engine.checkpoints.compared import PAGE, compare, condition, names_of
+from tests.engine.checkpoints.compared import BEGIN, PAGE, compare, condition, names_of
 
 TYPES = {name: families for name, families in sorted(FAMILIES.items()) if families[0] is not NATIVE}
-LINES = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")][1:]
+TABLE = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition("\n\n")[0]
+LINES = [line for line in TABLE.splitlines() if line.startswith("| ")]
 TOLD = {line.split(" | ")[0].removeprefix("| "): line for line in LINES}
 
 
