@@ -861,6 +861,7 @@ LONGER: dict[str, float] = {
     "tests/browser/test_architectures.py": 30,
     "tests/browser/test_attention.py": 30,
     "tests/browser/test_checkpoint.py": 40,
+    "tests/browser/test_course.py": 50,
     "tests/browser/test_experiment.py": 40,
     "tests/browser/test_generate.py": 40,
     "tests/browser/test_preferences.py": 40,
