@@ -857,20 +857,14 @@ MOST_SECONDS = 25.0
 LONGER: dict[str, float] = {
     "tests/browser/test_access.py": 80,
     "tests/browser/test_adapt.py": 100,
-    "tests/browser/test_architecture.py": 30,
     "tests/browser/test_architectures.py": 30,
-    "tests/browser/test_attention.py": 30,
     "tests/browser/test_checkpoint.py": 40,
     "tests/browser/test_course.py": 50,
-    "tests/browser/test_experiment.py": 40,
-    "tests/browser/test_generate.py": 40,
-    "tests/browser/test_preferences.py": 40,
     "tests/browser/test_runs.py": 40,
     "tests/browser/test_shell.py": 60,
     "tests/browser/test_take.py": 30,
     "tests/browser/test_train.py": 70,
     "tests/browser/test_walkthrough.py": 50,
-    "tests/pages/test_adapt.py": 50,
     "tests/pages/test_course.py": 60,
 }
 
