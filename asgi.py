@@ -34,11 +34,6 @@ from server.settings import LTI_FILE, fill_budget
 
 fill_budget()
 patch_streamlit()
-hide_details()
-if writes_json():
-    write_json()
-else:
-    write_lines(logging.Formatter(TEXT))
 
 
 async def health(request: Request) -> JSONResponse:
@@ -82,6 +77,13 @@ app = st.App(
         for each in (OwnNames, Gate, UploadLimit, CountSessions, SecurityHeaders, VisitorCookie, FirstLoad)
     ],
 )
+# Not before the App has named the script: Streamlit reads its settings when it is first asked for one, and those beside
+# the script, as theme and limits are, only if it knows the script by then or was started in that folder.
+hide_details()
+if writes_json():
+    write_json()
+else:
+    write_lines(logging.Formatter(TEXT))
 
 
 def serve() -> None:

@@ -276,6 +276,17 @@ assert "set LOUPE_WEIGHTS" in app.warning[0].value  # of a model that is fetched
 """
 
 
+SETTINGS = """
+import loupe, asgi, tomllib
+from engine.places import ROOT
+from streamlit import get_option
+settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
+for section in ("runner", "global", "client"):
+    assert all(get_option(f"{section}.{name}") == value for name, value in settings[section].items()), section
+assert get_option("theme.light.primaryColor") == settings["theme"]["light"]["primaryColor"]
+"""
+
+
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the person's folder is another elsewhere")
 def test_a_wheel_works_from_an_empty_folder(
@@ -285,7 +296,7 @@ def test_a_wheel_works_from_an_empty_folder(
     before = sorted(path for path in installed.rglob("*") if "__pycache__" not in path.parts)
     lines, doctor = told("-c", LINES), told("-m", "loupe", "doctor")
     train = told(str(installed / "bin" / "loupe"), "train", "stories", "--steps", "10", "--quiet")
-    for process in (lines, doctor, train, told("-c", PAGES)):
+    for process in (lines, doctor, train, told("-c", PAGES), told("-c", SETTINGS)):
         said, _ = process.communicate(timeout=120)
         assert process.returncode == 0, said
     status = (tmp_path / "home" / "loupe" / "runs" / "stories" / "status.json").read_text()
