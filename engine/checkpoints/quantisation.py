@@ -69,12 +69,14 @@ class Options:
 @dataclass(frozen=True)
 class Quantisation:
     """A kind of quantised weights. `methods` are its `quant_method`s in config.json, `mark` fits names of tensors that
-    say it without one, and `find` lists the matrices of a file by the plain model's names. `turned` says that its
-    library stores the matrices of GPT-2's Conv1D turned over, as those of a linear layer."""
+    say it without one, `traces` those that no plain model has, and `find` lists the matrices of a file by the plain
+    model's names. `turned` says that its library stores the matrices of GPT-2's Conv1D turned over, as those of a
+    linear layer."""
 
     name: str
     methods: tuple[str, ...]
     find: Callable[[Weights, Options], Mapping[str, QuantisedMatrix]]
+    traces: str
     mark: str = ""
     turned: bool = False
 

@@ -19,14 +19,6 @@ from engine.checkpoints.weights import KEYS_OF_QUANTISATION, Weights
 from engine.collect import collect
 from engine.plurals import count_words
 
-MARKS: Mapping[str, str] = {
-    r"\.g_idx$": "GPTQ",
-    r"\.q(weight|zeros)$": "GPTQ or AWQ",
-    r"\.quant_state\.|\.(nested_)?(quant_map|absmax)$|\.SCB$": "bitsandbytes",
-    r"\.weight_(packed|zero_point|scale|scale_inv|shape|global_scale)$": "compressed-tensors or FP8",
-    r"\.scales$": "MLX",
-    r"_(blocks|scales)$": "MXFP4",
-}  # names of tensors that only such files have
 PACKED = {"uint32", "uint16", "uint8", "int8", "int32", "float8_e4m3fn", "float8_e5m2"}
 # the types of packed weights, of which one must stand beside such a tensor
 ACTIVATIONS = re.compile(r"\.((input|output|activation|[qkv])_(scale|zero_point|global_scale)|input_scale_ub)$")
@@ -122,11 +114,13 @@ def describe_decoded(weights: Weights, found: Mapping[str, QuantisedMatrix], rou
 
 def check_not_quantised(weights: Weights) -> None:
     """Raise ValueError where tensors are quantised that were not decoded."""
-    packed = not PACKED.isdisjoint(weights.dtypes.values())
-    marks = ((name, kind) for mark, kind in MARKS.items() for name in weights.shapes if re.search(mark, name))
-    name, kind = next(marks, ("", "")) if packed else ("", "")
-    if name:
+    if PACKED.isdisjoint(weights.dtypes.values()):
+        return
+    kinds = quantisations()
+    traced = (name for kind in kinds for name in weights.shapes if re.search(kind.traces, name))
+    if name := next(traced, ""):
+        told = " or ".join(kind.name for kind in kinds if re.search(kind.traces, name))
         raise ValueError(
-            f"the weights must not be quantised but as config.json says, and {name} is of {kind}; bring that file, or "
+            f"the weights must not be quantised but as config.json says, and {name} is of {told}; bring that file, or "
             "dequantise them first."
         )

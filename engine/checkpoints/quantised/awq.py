@@ -21,6 +21,7 @@ from engine.checkpoints.quantisation import (
 )
 from engine.checkpoints.weights import Weights
 
+PLACE = -1  # before the kinds that have a name of its scales too
 MATRIX = ".qweight"
 PLACES = (0, 4, 1, 5, 2, 6, 3, 7)  # in a word, of each of its eight columns
 
@@ -55,4 +56,4 @@ def unpack_columns(words: Tensor) -> Tensor:
     return unpack(words, 4).unflatten(-1, (-1, 8))[..., PLACES].flatten(-2).T.contiguous()
 
 
-QUANTISATION = Quantisation("AWQ", ("awq",), find, turned=True)
+QUANTISATION = Quantisation("AWQ", ("awq",), find, traces=r"\.q(weight|zeros)$", turned=True)

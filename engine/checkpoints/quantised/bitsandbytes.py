@@ -118,5 +118,10 @@ def decode_blocks(weights: Weights, matrix: str, state: Mapping[str, Any]) -> Te
 
 
 QUANTISATION = Quantisation(
-    "bitsandbytes", ("bitsandbytes",), find, mark=r"\.quant_state\.bitsandbytes__|\.SCB$", turned=True
+    "bitsandbytes",
+    ("bitsandbytes",),
+    find,
+    mark=r"\.quant_state\.bitsandbytes__|\.SCB$",
+    traces=r"\.quant_state\.|\.(nested_)?(quant_map|absmax)$|\.SCB$",
+    turned=True,
 )

@@ -23,7 +23,7 @@ from engine.checkpoints.quantisation import (
     scale_groups,
     unpack,
 )
-from engine.checkpoints.quantised.fp8 import read_block
+from engine.checkpoints.quantised.fp8 import TRACES, read_block
 from engine.checkpoints.weights import Weights
 
 FORMATS = ("dense", "int-quantized", "float-quantized", "naive-quantized", "pack-quantized")
@@ -176,4 +176,4 @@ def spread(values: Tensor, block: tuple[int, int], shape: tuple[int, ...]) -> Te
     return whole[: shape[0], : shape[1]]
 
 
-QUANTISATION = Quantisation("compressed-tensors", ("compressed-tensors", "compression_config"), find)
+QUANTISATION = Quantisation("compressed-tensors", ("compressed-tensors", "compression_config"), find, traces=TRACES)

@@ -21,6 +21,7 @@ from engine.checkpoints.weights import Weights
 
 FLOATS = ("float8_e4m3fn", "float8_e5m2")
 USUAL = (128, 128)
+TRACES = r"\.weight_(packed|zero_point|scale|scale_inv|shape|global_scale)$"  # of compressed-tensors too
 
 
 def find(weights: Weights, options: Options) -> Mapping[str, QuantisedMatrix]:
@@ -52,4 +53,4 @@ def decode(weights: Weights, name: str, scale: str, block: tuple[int, int]) -> T
     return scale_blocks(weights[name], scales, block)
 
 
-QUANTISATION = Quantisation("FP8", ("fp8", "fbgemm_fp8"), find, mark=r"\.weight_scale_inv$")
+QUANTISATION = Quantisation("FP8", ("fp8", "fbgemm_fp8"), find, mark=r"\.weight_scale_inv$", traces=TRACES)

@@ -23,6 +23,7 @@ from engine.checkpoints.quantisation import (
 )
 from engine.checkpoints.weights import Weights
 
+PLACE = -2  # before the kinds that have a name of its scales too
 BITS = (2, 3, 4, 8)
 MATRIX = ".qweight"
 
@@ -62,4 +63,4 @@ def decode(weights: Weights, stored: tuple[str, ...], bits: int, shifted: bool) 
     return scale_groups(unpack(numbers.T, bits), scales.T, levels, groups)
 
 
-QUANTISATION = Quantisation("GPTQ", ("gptq",), find, turned=True)
+QUANTISATION = Quantisation("GPTQ", ("gptq",), find, traces=r"\.(g_idx|qweight|qzeros)$", turned=True)

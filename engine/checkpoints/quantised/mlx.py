@@ -51,4 +51,4 @@ def decode(weights: Weights, stored: tuple[str, ...], bits: int) -> Tensor:
     return scale_groups(unpack(numbers, bits), scales, add=biases)
 
 
-QUANTISATION = Quantisation("MLX", ("quantization",), find)
+QUANTISATION = Quantisation("MLX", ("quantization",), find, traces=r"\.scales$")

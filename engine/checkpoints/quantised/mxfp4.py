@@ -40,4 +40,4 @@ def decode(weights: Weights, blocks: str, scales: str) -> Tensor:
     return made.mul_(powers[..., None]).flatten(-2).mT.contiguous()
 
 
-QUANTISATION = Quantisation("MXFP4", ("mxfp4",), find, mark=r"_blocks$")
+QUANTISATION = Quantisation("MXFP4", ("mxfp4",), find, mark=r"_blocks$", traces=r"_(blocks|scales)$")
