@@ -7,8 +7,8 @@ have the same likeliest token.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -20,11 +20,37 @@ from engine.edits import ExchangedMaps
 from engine.edits.quantise import quantised_change
 from engine.inputs.readers import Reading
 from engine.model.layers.lora import list_linears
+from engine.model.quantised import SCHEMES
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 
 Changes = Mapping[str, Tensor]  # by the name of a linear map, out in
+
+
+@dataclass(frozen=True, eq=False)
+class MadeChanges(Changes):
+    """Changes of the maps `names`, each of which is made when it is asked for: of all together there is no room."""
+
+    names: tuple[str, ...]
+    make: Callable[[str], Tensor]
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self.names:
+            raise KeyError(name)
+        return self.make(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def only(self, names: Sequence[str]) -> MadeChanges:
+        return replace(self, names=tuple(names))
 
 
 @dataclass(frozen=True)
@@ -44,22 +70,23 @@ class TextDistances:
     same: Tensor
 
 
-def changes_by_scheme(model: Transformer, scheme: str) -> dict[str, Tensor]:
+def changes_by_scheme(model: Transformer, scheme: str) -> MadeChanges:
     """What a scheme changes each linear map by; maps whose rows are no whole blocks stay. Raises ValueError where that
     are all of them."""
-    found, faults = dict[str, Tensor](), list[str]()
-    for name in list_linears(model):
+    names, faults = list[str](), list[str]()
+    for name, one in list_linears(model).items():
         try:
-            found[name] = quantised_change(model, name, scheme)
+            SCHEMES[scheme].check_written(one.weight.shape[-1])
+            names.append(name)
         except ValueError as error:
-            faults.append(str(error))
-    if not found:
+            faults.append(f"{name}: {error}")
+    if not names:
         raise ValueError(faults[0] if faults else "this model has no matrices to quantise; choose another one.")
-    return found
+    return MadeChanges(tuple(names), lambda name: quantised_change(model, name, scheme))
 
 
 @torch.no_grad()
-def changes_to(model: Transformer, other: Transformer) -> dict[str, Tensor]:
+def changes_to(model: Transformer, other: Transformer) -> MadeChanges:
     """What another model of the same shape has in place of each linear map. Raises ValueError for one of another shape,
     and for one that has the same matrices."""
     own, theirs = list_linears(model), list_linears(other)
@@ -67,11 +94,14 @@ def changes_to(model: Transformer, other: Transformer) -> dict[str, Tensor]:
         name: one.weight.shape for name, one in theirs.items()
     }:
         raise ValueError("the other model must have the same matrices, of the same sizes; choose one of this shape.")
-    changes = {name: theirs[name].weight.detach().float() - one.weight.detach().float() for name, one in own.items()}
-    changes = {name: change for name, change in changes.items() if bool(change.any())}
-    if not changes:
+
+    def change(name: str) -> Tensor:
+        return theirs[name].weight.detach().float() - own[name].weight.detach().float()
+
+    names = tuple(name for name in own if bool(change(name).any()))
+    if not names:
         raise ValueError("the other model has the same matrices to the last bit; choose another one.")
-    return changes
+    return MadeChanges(names, change)
 
 
 def relative_error(model: Transformer, name: str, change: Tensor) -> float:

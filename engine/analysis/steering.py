@@ -188,13 +188,11 @@ def read_prompts(
     model = checkpoint.model
     layers = model.config.encoder.layers if stack == "encoder" and model.config.encoder else model.config.layers
     hooks = tuple(SITES[site].hook(model, layer, stack or "").name for layer in range(layers))
-    found = list[Tensor]()
-    nothing = torch.zeros(len(hooks), 0, model.config.d_model)
-    for reading in corpus_readings(checkpoint, [*toward, *away], model.config.context):
+    values = torch.zeros(len(hooks), len(toward) + len(away), model.config.d_model)
+    for at, reading in enumerate(corpus_readings(checkpoint, [*toward, *away], model.config.context)):
         trace = run(model, reading.read, hooks, target=reading.target)
-        found.append(torch.stack([read_value(trace[hook], read).float().cpu() for hook in hooks]))
-        first, last = found[: len(toward)], found[len(toward) :]
-        yield PromptReadings(hooks, torch.stack(first, 1), torch.stack(last, 1) if last else nothing)
+        values[:, at] = torch.stack([read_value(trace[hook], read).float().cpu() for hook in hooks])
+        yield PromptReadings(hooks, values[:, : min(at + 1, len(toward))], values[:, len(toward) : at + 1])
 
 
 readings_kept = LruCache[SharedWork[PromptReadings]](LAYERS)

@@ -111,8 +111,8 @@ def lead_on(run: QuantisationContext) -> None:
     both = add_edit(run.trace.edits, edit)
     if both is not None:
         compare = escape_markdown(urlencode(compare_runs(run, run.trace, edit)))
-        generate = escape_markdown(urlencode(address_now(edits=to_link(both[1]))))
-        st.markdown(Markdown(f"[Compare both](compare?{compare}) · [Attention with it](attention?{generate})"))
+        edited = escape_markdown(urlencode(address_now(edits=to_link(both[1]))))
+        st.markdown(Markdown(f"[Compare both](compare?{compare}) · [Attention with it](attention?{edited})"))
 
 
 class Quantisation(RunPage):

@@ -168,7 +168,7 @@ def tell_effect(run: SteeringContext, candidate: int, against: int | None) -> No
     )
 
 
-def written(run: SteeringContext, strength: float) -> str:
+def write_on(run: SteeringContext, strength: float) -> str:
     """What the model writes after the page's text, greedily."""
 
     def write() -> str:
@@ -184,10 +184,10 @@ def tell_written(run: SteeringContext, strength: float) -> None:
     if not run.model.config.generates:
         return
     strengths = list(dict.fromkeys((-strength, 0.0, strength)))
-    take_steps("written", (run.digest, strength), [partial(written, run, one) for one in strengths])
+    take_steps("written", (run.digest, strength), [partial(write_on, run, one) for one in strengths])
     st.markdown(f"**What it writes after this text, {count_words(WRITTEN, 'token')} of it, the likeliest each time**")
     for one in strengths:
-        st.markdown(f"{one:g} times the vector: {escape_markdown(written(run, one))}")
+        st.markdown(f"{one:g} times the vector: {escape_markdown(write_on(run, one))}")
 
 
 def lead_on(run: SteeringContext, strength: float) -> None:

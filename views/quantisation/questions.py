@@ -9,8 +9,8 @@ from typing import Any
 
 from engine.analysis.interventions.metric import Metric, read_row
 from engine.analysis.quantisation import (
-    Changes,
     Exchange,
+    MadeChanges,
     changes_by_scheme,
     changes_to,
     exchange,
@@ -44,7 +44,7 @@ class QuantisationContext(RunContext):
         return f"{super().digest} {self.named or self.scheme}"
 
     @cached_property
-    def changes(self) -> Changes:
+    def changes(self) -> MadeChanges:
         if self.other is not None:
             return changes_to(self.model, self.other.model)
         return changes_by_scheme(self.model, self.scheme)
@@ -64,11 +64,14 @@ Asked = tuple[int, int, int | None]  # row, candidate, against
 
 def found_exchange(run: QuantisationContext, asked: Asked, names: tuple[str, ...]) -> Exchange:
     row, candidate, against = asked
-    changes = {name: run.changes[name] for name in names}
     return run.cached(
         ("exchange", asked, names),
-        lambda: exchange(run.model, run.trace, changes, Metric("logit", candidate, against), row),
+        lambda: exchange(run.model, run.trace, run.changes.only(names), Metric("logit", candidate, against), row),
     )
+
+
+def found_error(run: QuantisationContext, name: str) -> float:
+    return run.cached(("error", name), lambda: relative_error(run.model, name, run.changes[name]))
 
 
 def exchange_steps(
@@ -102,7 +105,7 @@ def exchanges_table(run: QuantisationContext, row: int, candidate: int, against:
         "matrix": list(run.changes),
         "block": [block for block, _ in places],
         "part": [part for _, part in places],
-        "error": [relative_error(run.model, name, change) for name, change in run.changes.items()],
+        "error": [found_error(run, name) for name in run.changes],
         "effect": [one.measured - plain for one in found],
         "kl": [one.kl for one in found],
     }
@@ -124,4 +127,4 @@ def ask_exchanges(
 )
 def ask_errors(run: QuantisationContext, row: Row, candidate: Vocab, against: Vocab | None = None) -> dict[str, float]:
     """How large the change of each matrix is beside the matrix."""
-    return {name: relative_error(run.model, name, change) for name, change in run.changes.items()}
+    return {name: found_error(run, name) for name in run.changes}

@@ -60,6 +60,7 @@ def draw_costs(table: pd.DataFrame, shade: Shade) -> AltairChart:
         "of:N",
         title=None,
         scale=alt.Scale(domain=[*COSTS.values()], range=[colors(shade)[one] for one in SETS.values()]),
+        legend=alt.Legend(labelLimit=240),
     )
     told = [alt.Tooltip("strength"), alt.Tooltip("of", title="what"), alt.Tooltip("nats", format=".4f")]
     base = alt.Chart(lines, height=180).encode(

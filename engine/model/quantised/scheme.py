@@ -38,15 +38,20 @@ class Scheme:
             made[at : at + step] = self.decode(blocks[at : at + step])
         return made.view(*rows.shape[:-1], -1)
 
-    def write(self, rows: Tensor) -> Tensor:
-        """Bytes of rows: ... numbers in, ... bytes out. Raises ValueError for rows that are no whole blocks, and for a
-        scheme that is only read."""
-        if self.encode is None or rows.shape[-1] % self.numbers:
+    def check_written(self, numbers: int) -> None:
+        """Raises ValueError for rows of so many numbers that are no whole blocks, and for a scheme that is only
+        read."""
+        if self.encode is None:
+            raise ValueError(f"{self.name} is read and not written; choose another scheme.")
+        if numbers % self.numbers:
             raise ValueError(
-                f"rows that become {self.name} must be whole blocks of {self.numbers} numbers, got {rows.shape[-1]}."
-                if self.encode
-                else f"{self.name} is read and not written; choose another scheme."
+                f"rows that become {self.name} must be whole blocks of {self.numbers} numbers, got {numbers}."
             )
+
+    def write(self, rows: Tensor) -> Tensor:
+        """Bytes of rows: ... numbers in, ... bytes out. Raises ValueError as `check_written`."""
+        self.check_written(rows.shape[-1])
+        assert self.encode is not None
         made = self.encode(rows.float().reshape(-1, self.numbers))
         return made.view(*rows.shape[:-1], -1)
 
