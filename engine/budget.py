@@ -14,7 +14,7 @@ MIB = 2**20
 
 @dataclass
 class TextBudget:
-    """Of one text, and of what is computed and kept of it."""
+    """Limits of one text, and of what is computed and kept of it."""
 
     max_tokens: int = 256
     long_tokens: int = 1024
@@ -27,7 +27,7 @@ class TextBudget:
 
 @dataclass
 class ModelBudget:
-    """Of checkpoints that are opened, and where they come from."""
+    """Limits of checkpoints that are opened, and where they come from."""
 
     max_download: int = 8192 * MIB
     models_folder: str = default_folder("models")
@@ -43,7 +43,7 @@ class ModelBudget:
 
 @dataclass
 class RunBudget:
-    """Of trainings, and where their runs lie."""
+    """Limits of trainings, and where their runs lie."""
 
     runs_folder: str = default_folder("runs")
     runs_store: str = ""  # where `runs_folder` has copies of what lies there
@@ -60,7 +60,7 @@ class RunBudget:
 
 @dataclass
 class DataBudget:
-    """Of what is learned from."""
+    """Limits of what is learned from."""
 
     texts_days: int = 30
     corpora_folder: str = ""

@@ -71,8 +71,8 @@ class TextDistances:
 
 
 def changes_by_scheme(model: Transformer, scheme: str) -> MadeChanges:
-    """What a scheme changes each linear map by; maps whose rows are no whole blocks stay. Raises ValueError where that
-    are all of them."""
+    """Finds what a scheme changes each linear map by; maps whose rows are no whole blocks stay. Raises ValueError where
+    that are all of them."""
     names, faults = list[str](), list[str]()
     for name, one in list_linears(model).items():
         try:
@@ -87,8 +87,8 @@ def changes_by_scheme(model: Transformer, scheme: str) -> MadeChanges:
 
 @torch.no_grad()
 def changes_to(model: Transformer, other: Transformer) -> MadeChanges:
-    """What another model of the same shape has in place of each linear map. Raises ValueError for one of another shape,
-    and for one that has the same matrices."""
+    """Finds what another model of the same shape has in place of each linear map. Raises ValueError for one of another
+    shape, and for one that has the same matrices."""
     own, theirs = list_linears(model), list_linears(other)
     if {name: one.weight.shape for name, one in own.items()} != {
         name: one.weight.shape for name, one in theirs.items()

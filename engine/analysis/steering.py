@@ -104,9 +104,9 @@ class PromptReadings:
         return found.float()
 
     def values(self, layer: int, held_out: bool = False) -> tuple[Tensor, Tensor]:
-        """How far each prompt lies along the vector from halfway between both means (without a second set, from 0):
-        of both sets, prompt. `held_out` of each along the vector of all other lines, where that of the same number in
-        the other set, which may say the same in other words, is left out too; NaN where a set has no other."""
+        """Places of the prompts along the vector, measured from halfway between both means (without a second set, from
+        0): of both sets, prompt. `held_out` of each along the vector of all other lines, where that of the same number
+        in the other set, which may say the same in other words, is left out too; NaN where a set has no other."""
         sets = self.toward[layer].double(), self.away[layer].double()
         each = []
         for own in sets:
@@ -119,7 +119,7 @@ class PromptReadings:
 
     @cached_property
     def separation(self) -> Tensor:
-        """How many standard deviations lie between both sets along the vector of all other prompts (d′ with prompts
+        """Number of standard deviations between both sets along the vector of all other prompts (d′ with prompts
         held out), layer; without a second set, between the prompts and 0. NaN of a set of one prompt."""
         found = []
         for layer in range(len(self.hooks)):
@@ -133,7 +133,7 @@ class PromptReadings:
 
 @dataclass(frozen=True, eq=False)
 class SteeringEffect:
-    """What follows on `texts` texts of each strength: `metric` (text strength) of the last position, `loss` in nats a
+    """Effect on `texts` texts of each strength: `metric` (text strength) of the last position, `loss` in nats a
     token (strength; NaN where the texts leave none to predict) and `kl` from the plain run in nats a position
     (strength)."""
 
@@ -328,9 +328,10 @@ def steer_corpus(
     checkpoint: Checkpoint, vector: SteeringVector, candidate: int, against: int | None = None,
     corpus: Corpus | None = None, strengths: Sequence[float] = STRENGTHS,
 ) -> SteeringEffect:  # fmt: skip
-    """What a vector does to a corpus (None: the shipped data) by strength, in its own lengths: the log-probability of
-    a candidate token in nats, or its lead in logits over the one `against`, where `ask_text` says; loss, and KL. Raises
-    ValueError for a model without tokens to predict, a candidate that is none, and texts that it cannot read."""
+    """Measures what a vector does to a corpus (None: the shipped data) by strength, in its own lengths: the
+    log-probability of a candidate token in nats, or its lead in logits over the one `against`, where `ask_text` says;
+    loss, and KL. Raises ValueError for a model without tokens to predict, a candidate that is none, and texts that it
+    cannot read."""
     return steering_of(checkpoint, vector, candidate, against, corpus, strengths).reach()
 
 

@@ -478,7 +478,7 @@ def fill_model(
 
 
 def place_of(tensor: Tensor) -> int:
-    """Where in memory a tensor lies as it is stored."""
+    """The address in memory of a tensor as it is stored."""
     return (tensor.stored if isinstance(tensor, StoredTensor) else tensor).untyped_storage().data_ptr()
 
 

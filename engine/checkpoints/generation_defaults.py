@@ -41,7 +41,7 @@ class Constraints:
 
 @dataclass(frozen=True)
 class EndDefaults:
-    """Where a text ends. `max_length` counts the prompt's tokens too (behind an encoder the target's), and
+    """Ends of a text. `max_length` counts the prompt's tokens too (behind an encoder the target's), and
     `max_new_tokens`, which counts before it, does not."""
 
     max_length: int | None = None

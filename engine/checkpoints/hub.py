@@ -71,7 +71,7 @@ class Download:
 
     @property
     def opened(self) -> Path:
-        """What is opened: the folder, or the first of its GGUF files."""
+        """The place that is opened: the folder, or the first of its GGUF files."""
         first = next((file.name for file in self.files if file.name.endswith(GGUF)), None)
         return self.folder if first is None else self.folder / first
 

@@ -43,7 +43,7 @@ class Select:
     where: Callable[[Any, Any], bool]
 
     def tabulate(self, known: Mapping[str, Domain]) -> Tensor:
-        """Whether each key is selected by each query: key query, 0 or 1."""
+        """Tells whether each key is selected by each query: key query, 0 or 1."""
         keys, queries = known[self.keys].values, known[self.queries].values
         table = [[None not in (key, query) and self.where(key, query) for query in queries] for key in keys]
         return torch.tensor(table).float()

@@ -76,7 +76,7 @@ class ExchangedMaps(Edit, serialised=False):
 
 @torch.no_grad()
 def quantised_change(model: nn.Module, name: str, scheme: str) -> Tensor:
-    """What a scheme changes the weights of a linear map by, out in. Raises ValueError for rows that are no whole
+    """Finds what a scheme changes the weights of a linear map by, out in. Raises ValueError for rows that are no whole
     blocks."""
     if (known := _changes.find((model, name, scheme))) is not None:
         return known

@@ -72,7 +72,7 @@ class StoredTensor(Tensor):
         return convert(self.stored, self.dtype)
 
     def as_in_file(self) -> Tensor:
-        """What a file of weights holds of it."""
+        """Its bytes, as a file of weights holds them."""
         return self.stored
 
     def view_stored(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

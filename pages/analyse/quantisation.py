@@ -47,7 +47,7 @@ SURE = (0.5, 0.9, 0.99)
 
 
 def choose_exchange(here: Here, run: RunContext) -> QuantisationContext:
-    """What matrices are exchanged for, by the controls that this draws. Raises ValueError, with a sentence."""
+    """Chooses what matrices are exchanged for, by the controls that this draws. Raises ValueError, with a sentence."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="exchanged for"):
         scheme = here.menu("scheme", width=260)
         if scheme != OTHER:

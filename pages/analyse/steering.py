@@ -169,7 +169,7 @@ def tell_effect(run: SteeringContext, candidate: int, against: int | None) -> No
 
 
 def write_on(run: SteeringContext, strength: float) -> str:
-    """What the model writes after the page's text, greedily."""
+    """Writes on after the page's text, greedily."""
 
     def write() -> str:
         edits = [*run.trace.edits, *([run.vector.edit(strength)] if strength else [])]

@@ -134,7 +134,7 @@ def attributed_nodes(sweep: Sweep) -> Shares:
 
 
 def lens_blocks(sweep: Sweep) -> Shares:
-    """By how much each block moves the lead that the logit lens reads, as a share of the lead at the end."""
+    """Lists by how much each block moves the lead that the logit lens reads, as a share of the lead at the end."""
     leads = []
     for layer in range(sweep.model.config.layers + 1):
         logits = lens_logits(sweep.model, sweep.trace, layer, sweep.first_row)[0].float()
@@ -166,7 +166,8 @@ def firing_heads(sweep: Sweep) -> Shares:
 
 
 def split_edges(sweep: Sweep) -> Shares:
-    """What wrote the query, and the key, of each score of the row: shares of the size of all terms of the score."""
+    """Lists what wrote the query, and the key, of each score of the row: shares of the size of all terms of the
+    score."""
     model, trace, row = sweep.model, sweep.trace, sweep.first_row
     for layer in range(model.config.layers):
         seen = trace[f"blocks.{layer}.attn.masked_scores"][0, :, row]
@@ -174,11 +175,11 @@ def split_edges(sweep: Sweep) -> Shares:
             for at in values.isfinite().nonzero().flatten().tolist():
                 found = split_score(model, trace, layer, head, row, at)
                 sizes = found.values.abs()
-                yield from written(found.queries, sizes.sum(1) / sizes.sum(), ("q", layer, head))
-                yield from written(found.keys, sizes.sum(0) / sizes.sum(), ("k", layer, head))
+                yield from share_parts(found.queries, sizes.sum(1) / sizes.sum(), ("q", layer, head))
+                yield from share_parts(found.keys, sizes.sum(0) / sizes.sum(), ("k", layer, head))
 
 
-def written(writers: Sequence[Writer], shares: Tensor, reader: Part) -> Shares:
+def share_parts(writers: Sequence[Writer], shares: Tensor, reader: Part) -> Shares:
     """Shares of the writers that are parts; nothing of a sum of nothing."""
     for writer, share in zip(writers, shares.nan_to_num().tolist(), strict=True):
         if writer.kind in ("head", "MLP"):

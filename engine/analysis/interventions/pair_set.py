@@ -37,8 +37,9 @@ class PromptPair:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions:
-    """What is patched over pairs, and what that is measured by; counted `by` head where the site is of heads, else by
-    position, unless that is given. Raises ValueError for a site that there is not, and for places that it has not."""
+    """A plan: what is patched over pairs, and what that is measured by; counted `by` head where the site is of heads,
+    else by position, unless that is given. Raises ValueError for a site that there is not, and for places that it has
+    not."""
 
     site: str = "z"
     by: tuple[By, ...] = ()

@@ -45,7 +45,7 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepHeader(SweepOptions):
-    """What was asked of the model of that name, whose `weights` have that digest."""
+    """The sweep that was asked of the model of that name, whose `weights` have that digest."""
 
     version: int
     model: str

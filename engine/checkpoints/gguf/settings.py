@@ -33,7 +33,7 @@ THETA = 10_000.0  # where a file says nothing (llama.cpp's default)
 
 @dataclass(frozen=True)
 class Said:
-    """What a file says, by names without its architecture's."""
+    """Metadata of a file, by names without its architecture's."""
 
     table: Table
     weights: Weights

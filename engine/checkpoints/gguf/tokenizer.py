@@ -146,7 +146,7 @@ def bpe_file(metadata: Mapping[str, Any], tokens: Sequence[str], types: Sequence
 
 
 def around(metadata: Mapping[str, Any], tokens: Sequence[str]) -> Any:
-    """What stands around a text: the start and the end token, where the file asks for them."""
+    """Wraps a text in what stands around it: the start and the end token, where the file asks for them."""
     llama3 = metadata.get(f"{PREFIX}pre") in WHOLE_FIRST[:3]
     found = {role: metadata.get(PREFIX + ROLES[f"{role}_token"]) for role in ("bos", "eos")}
     marks = {role: tokens[id] for role, id in found.items() if isinstance(id, int) and 0 <= id < len(tokens)}

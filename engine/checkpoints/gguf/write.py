@@ -56,7 +56,7 @@ def write_gguf(checkpoint: Checkpoint, path: Path, kind: str = "F16") -> None:
     with partial.open("wb") as file:
         file.write(MAGIC + struct.pack("<IQQ", VERSION, len(stored), len(said)))
         for name, value in said.items():
-            file.write(text(name) + typed(value))
+            file.write(text(name) + pack_value(value))
         at = 0
         for name, (shape, number, data) in stored.items():
             axes = struct.pack(f"<I{len(shape)}Q", len(shape), *shape[::-1])
@@ -236,10 +236,10 @@ def text(value: str) -> bytes:
     return struct.pack("<Q", len(data)) + data
 
 
-def typed(value: Any) -> bytes:
+def pack_value(value: Any) -> bytes:
     """A value of the metadata behind its type."""
     if isinstance(value, list):
-        return struct.pack("<I", ARRAY) + listed(value)
+        return struct.pack("<I", ARRAY) + pack_list(value)
     if isinstance(value, bool):
         return struct.pack("<I?", BOOL, value)
     if isinstance(value, int):
@@ -249,7 +249,7 @@ def typed(value: Any) -> bytes:
     return struct.pack("<I", TEXT) + text(str(value))
 
 
-def listed(values: list[Any]) -> bytes:
+def pack_list(values: list[Any]) -> bytes:
     if values and isinstance(values[0], str):
         return struct.pack("<IQ", TEXT, len(values)) + b"".join(map(text, values))
     kind, dtype = (F32, "<f4") if values and isinstance(values[0], float) else (I32, "<i4")

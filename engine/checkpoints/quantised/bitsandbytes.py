@@ -85,7 +85,7 @@ def find_blocks(weights: Weights, matrix: str, kind: str) -> QuantisedMatrix:
 
 
 def read_state(weights: Weights, name: str) -> dict[str, Any]:
-    """What a tensor of JSON says. Raises ValueError where that is not the shape and the sizes of blocks."""
+    """Reads what a tensor of JSON says. Raises ValueError where that is not the shape and the sizes of blocks."""
     (length,) = check_axes(weights, name, BYTES, 1)
     told = f"{weights.label(name)} must be JSON with quant_type, shape and blocksize"
     if length > LONGEST_STATE:

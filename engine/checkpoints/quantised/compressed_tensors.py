@@ -33,7 +33,7 @@ WHOLE = {"int8": "int", "float8_e4m3fn": "float"}
 
 @dataclass(frozen=True)
 class Scheme:
-    """How the matrices of one group of config.json are quantised."""
+    """A group of config.json: how its matrices are quantised."""
 
     kind: str
     bits: int
@@ -171,7 +171,7 @@ def decode(weights: Weights, module: str, matrix: str, shape: tuple[int, ...], s
 
 
 def spread(values: Tensor, block: tuple[int, int], shape: tuple[int, ...]) -> Tensor:
-    """One value a block, for each number of it."""
+    """Repeats the value of each block for all numbers of it."""
     whole = values.float().repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)
     return whole[: shape[0], : shape[1]]
 

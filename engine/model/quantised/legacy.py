@@ -56,7 +56,7 @@ def pack_fifth_bits(numbers: Tensor) -> Tensor:
     return ((numbers >> 4).view(-1, 4, 8) << shifts).sum(-1, dtype=torch.uint8)
 
 
-def signed(blocks: Tensor, most: int) -> tuple[Tensor, Tensor]:
+def round_signed(blocks: Tensor, most: int) -> tuple[Tensor, Tensor]:
     """The scale with which the largest number is the end of the range, and the numbers, from 0 on."""
     largest = blocks.gather(1, blocks.abs().argmax(1, keepdim=True))
     scale = largest / -(most + 1)
@@ -73,7 +73,7 @@ def between(blocks: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def write_q4_0(blocks: Tensor) -> Tensor:
-    scale, numbers = signed(blocks, 7)
+    scale, numbers = round_signed(blocks, 7)
     return torch.cat([as_half(scale), pack_nibbles(numbers)], 1)
 
 
@@ -83,7 +83,7 @@ def write_q4_1(blocks: Tensor) -> Tensor:
 
 
 def write_q5_0(blocks: Tensor) -> Tensor:
-    scale, numbers = signed(blocks, 15)
+    scale, numbers = round_signed(blocks, 15)
     return torch.cat([as_half(scale), pack_fifth_bits(numbers), pack_nibbles(numbers & 15)], 1)
 
 

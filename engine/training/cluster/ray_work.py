@@ -64,7 +64,7 @@ class RayWork(SharedWork[Value], ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """What a node must be told besides the model, as JSON has it."""
+        """Tells a node what it must know besides the model, as JSON has it."""
 
     @abstractmethod
     def find(self, numbers: range) -> Value:

@@ -11,8 +11,9 @@ from engine.training.policy.rules import happy_words
 
 @dataclass(frozen=True)
 class PolicySettings:
-    """Of every policy: `beta` is the price of leaving the reference, a number that `control.set_weight` changes while a
-    training runs. `watch` is a rule (engine/training/policy/rules/) or a reward model that is only looked at."""
+    """Options of every policy: `beta` is the price of leaving the reference, a number that `control.set_weight` changes
+    while a training runs. `watch` is a rule (engine/training/policy/rules/) or a reward model that is only looked
+    at."""
 
     beta: float = field(default=0.1, metadata=Option(help="The price of leaving the base."))
     watch: str = field(default="", metadata=Option(help="Another rule or reward model, which is only looked at."))
@@ -22,8 +23,8 @@ class PolicySettings:
 
 @dataclass(frozen=True)
 class DrawnSettings:
-    """Of those that learn from answers of their own: `reward` is a rule or a reward model. `answers` are drawn to each
-    prompt and learned from `updates` times; a ratio counts within `clip` of 1."""
+    """Options of those that learn from answers of their own: `reward` is a rule or a reward model. `answers` are drawn
+    to each prompt and learned from `updates` times; a ratio counts within `clip` of 1."""
 
     reward: str = field(
         default=happy_words.RULE.name, metadata=Option(help="What an answer is paid by: a rule, or a reward model.")
@@ -38,8 +39,8 @@ class DrawnSettings:
 
 @dataclass(frozen=True)
 class PpoSettings:
-    """Of PPO: `gamma` and `lam` are those of generalised advantage estimation, `value_weight` and `value_clip` the
-    value head's; with `target_kl` above 0 beta goes after it, over `horizon` answers (Ziegler et al. 2019, section
+    """Options of PPO: `gamma` and `lam` are those of generalised advantage estimation, `value_weight` and `value_clip`
+    the value head's; with `target_kl` above 0 beta goes after it, over `horizon` answers (Ziegler et al. 2019, section
     2.2)."""
 
     gamma: float = field(default=1.0, metadata=Option(help="What a reward counts one token earlier."))
@@ -56,7 +57,7 @@ class PpoSettings:
 
 @dataclass(frozen=True)
 class GrpoSettings:
-    """Of GRPO; `weighted_kl` is of `score_grpo`."""
+    """Options of GRPO; `weighted_kl` is of `score_grpo`."""
 
     by_deviation: bool = field(
         default=True, metadata=Option(help="The rewards of a group are divided by their deviation.")
@@ -68,7 +69,7 @@ class GrpoSettings:
 
 @dataclass(frozen=True)
 class KtoSettings:
-    """Of KTO."""
+    """Options of KTO."""
 
     desirable_weight: float = field(default=1.0, metadata=Option(help="What a good answer counts."))
     undesirable_weight: float = field(default=1.0, metadata=Option(help="What a bad answer counts."))

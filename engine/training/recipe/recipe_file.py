@@ -117,7 +117,7 @@ def parse_recipe(text: str, name: str = "recipe", folder: Path | None = None) ->
 
 
 def parse_toml(text: str, name: str, make: Callable[[dict[str, Any]], T]) -> T:
-    """What `make` makes of the tables of a text. Raises RecipeError, on its line, for a ValueError of `make`."""
+    """Gives the tables of a text to `make`. Raises RecipeError, on its line, for a ValueError of `make`."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

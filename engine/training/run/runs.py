@@ -25,7 +25,7 @@ UNREADABLE = (ValueError, OSError, RecursionError, LookupError, TypeError)
 
 @dataclass(frozen=True)
 class RunStatus:
-    """What the table shows of a run's status; its state is "new" where it was never started."""
+    """A run's status as the table shows it; its state is "new" where it was never started."""
 
     state: str = "new"
     step: int = 0

@@ -192,7 +192,7 @@ def values_of_example(name: str, other: bool = False) -> dict[str, Any]:
 
 
 def format_edits(experiment: Experiment) -> str:
-    """As a person can write them, where that is short enough for an address."""
+    """Writes them as a person can, where that is short enough for an address."""
     if not experiment.entries:
         return ""
     written = json.dumps(experiment.to_value(), ensure_ascii=False)

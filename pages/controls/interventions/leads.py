@@ -78,7 +78,7 @@ def patch_edit(run: PairContext, sweep: Sweep, hook: str, at: Mapping[str, int])
 
 
 def metric_words(run: PairContext, sweep: Sweep) -> Markdown:
-    """What a prediction is measured by."""
+    """Names what a prediction is measured by."""
     ids = [one for one in (sweep.candidate, sweep.against) if one is not None]
     name, *lead = (f"“{escape_markdown(one)}”" for one in run.name_candidates(ids))
     aim = "itself" if isinstance(run.other, Ablation) else "the run that values come from"

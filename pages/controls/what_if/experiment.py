@@ -153,8 +153,8 @@ def notes(made: Experiment) -> dict[str, Any]:
 
 
 def sweeps_of(made: Experiment, terms: Terms) -> list[dict[str, str]]:
-    """For each edit the controls of the page Interventions that do the same at every place, under the other edits;
-    empty where it has no such sweep."""
+    """Finds for each edit the controls of the page Interventions that do the same at every place, under the other
+    edits; empty where it has no such sweep."""
     found = []
     for number, entry in enumerate(made.entries):
         controls = kind_of(entry.edit).everywhere(entry.edit, terms) if entry.on else {}

@@ -21,7 +21,7 @@ def words(edit: Any, terms: Terms) -> str:
 
 
 def everywhere(edit: Any, terms: Terms) -> dict[str, str]:
-    """What restores the prediction, of noise on one token's embedding."""
+    """Finds what restores the prediction, of noise on one token's embedding."""
     at = edit.at.get("pos")
     one = at[0] if isinstance(at, list) and len(at) == 1 else at
     early = edit.hook.endswith(("embed.tokens", "blocks.0.resid_pre"))
