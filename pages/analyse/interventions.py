@@ -137,7 +137,7 @@ def other_run(here: Here, subject: Subject, run: RunContext) -> PairContext | Pa
 
 
 def ablate(run: RunContext, kind: str) -> tuple[Ablation, str]:
-    """What says nothing of the text, and the Python that makes it."""
+    """Makes what says nothing of the text, and the Python for it."""
     checkpoint, trace = run.checkpoint, run.trace
     if kind == ZERO:
         return Constant(), "Constant()"
@@ -178,7 +178,7 @@ def add_noise(here: Here, subject: Subject, run: RunContext) -> PairContext:
     at, seed = choose_position(here, run), here.number("draw", width=120)
     side, table = f"{run.lanes[0].side}." if run.lanes[0].side else "", run.model.table
     hook = next(one for one in (f"{side}embed.tokens", f"{side}blocks.0.resid_pre") if one in run.model.hooks)
-    spread = float((run.trace[hook] if table is None else table).float().std())
+    spread = run.cached("spread", lambda: float((run.trace[hook] if table is None else table).float().std()))
     edit = AddNoise(hook, float(f"{NOISE_SIZE * spread:.4g}"), seed, {"pos": at})
     return edited_pair(subject, run, edit, run.lanes, f"noise {at} {seed}")
 
