@@ -11,6 +11,7 @@ from engine.checkpoints.folder_settings import FolderSettings
 from engine.checkpoints.generation_defaults import GenerationDefaults
 from engine.checkpoints.report import Report
 from engine.checkpoints.save import save
+from engine.checkpoints.sentence import SentenceSettings
 from engine.inputs.processors import ImageProcessor, PalettePixels
 from engine.model.config import ModelConfig
 from engine.model.layers.lora import Adapter
@@ -29,7 +30,8 @@ class Checkpoint:
     the names of the classes that it tells apart. `family` is the model_type it was read as, `files` are those that
     hold its weights. `writing` is what it forces and forbids when it writes, and how it is to be let write; `settings`
     are the files that said so. `adapters` are those that the weights hold at strength 1;
-    `ApplyAdapter.of(adapter, strength)` is the edit that gives one another strength, 0 for the base alone.
+    `ApplyAdapter.of(adapter, strength)` is the edit that gives one another strength, 0 for the base alone. `sentence`
+    is how texts are read of which it makes vectors.
     """
 
     model: Transformer
@@ -45,6 +47,7 @@ class Checkpoint:
     writing: GenerationDefaults = field(default_factory=GenerationDefaults)
     adapters: tuple[Adapter, ...] = ()
     settings: FolderSettings = field(default_factory=FolderSettings)
+    sentence: SentenceSettings = field(default_factory=SentenceSettings)
 
     def __post_init__(self) -> None:
         end = self.tokenizer.end_id if self.tokenizer is not None else None

@@ -36,13 +36,14 @@ from engine.checkpoints.hub_transfer import (
     repo_cache,
     translate_error,
 )
-from engine.checkpoints.locate import BESIDE, WEIGHTS
+from engine.checkpoints.locate import BESIDE, WEIGHTS, is_part_of_module
 from engine.checkpoints.weights import read_json
 
 REVISION = re.compile(r"[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*)*", re.ASCII)
 LONGEST_REVISION = 200  # characters; a revision becomes the name of a file
 DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 INDEX = ".index.json"
+MODULES = "modules.json"
 GGUF, USUAL = ".gguf", "Q4_K_M"  # of several GGUF files the one that llama.cpp takes too
 QUANT = re.compile(r"[A-Za-z0-9_.-]{1,80}")
 LARGEST_INDEX = 64 * 2**20  # bytes; the index of a model with 100,000 tensors takes some 10 MiB
@@ -240,7 +241,8 @@ def plan_online(
 
 def plan_offline(name: HubName) -> Download:
     folder = cached_folder(name)
-    names = [path.name for path in folder.iterdir() if path.is_file()] if folder is not None else []
+    files = [] if folder is None else [(folder, path) for path in (*folder.iterdir(), *folder.glob("*/*"))]
+    names = [path.relative_to(within).as_posix() for within, path in files if path.is_file()]
     try:
         chosen = choose_files(names, name, lambda index: Path(folder or "", index))
     except ValueError:
@@ -298,7 +300,8 @@ def choose_files(names: Collection[str], name: HubName, fetch_index: Callable[[s
     for shard in shards:
         if shard not in names:
             raise ValueError(f"{main} must name files of {repo}, and {shard!r:.200} is none of them.")
-    return [*(one for one in SMALL if one in names), main, *shards]
+    modules = sorted(filter(is_part_of_module, names)) if MODULES in names else []
+    return [*(one for one in SMALL if one in names), *modules, main, *shards]
 
 
 def choose_gguf(names: Collection[str], name: HubName) -> list[str]:

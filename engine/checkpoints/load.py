@@ -25,7 +25,8 @@ from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.folder_settings import FolderSettings, read_folder_settings
 from engine.checkpoints.gguf.rows import TIED, gguf_rows
-from engine.checkpoints.gguf.settings import describe_types, read_settings
+from engine.checkpoints.gguf.settings import describe_types
+from engine.checkpoints.gguf.settings import read_settings as read_gguf_settings
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.keys import ConfigTable
 from engine.checkpoints.llama2c import is_llama2c, read_llama2c, tokenizer_beside
@@ -34,6 +35,7 @@ from engine.checkpoints.quantised import check_not_quantised, decode_quantised
 from engine.checkpoints.rename import rename_tensors
 from engine.checkpoints.report import Assumption, IncompleteWeights, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
+from engine.checkpoints.sentence import read_modules, read_settings, rows_of_maps, with_maps
 from engine.checkpoints.weights import Weights, open_weights, read_json, weights_of_tensors
 from engine.inputs.processors import ImageProcessor, describe_unread_keys, read_processor
 from engine.json_text import parse_json
@@ -103,6 +105,7 @@ def load(
         settings = open_settings(opened, beside)
         processor, more = open_processor(beside, settings.config, opened.config)
         writing, refused = settings.read_writing(opened.config)
+        sentence, unread = read_settings(beside)
         card = beside.find("card.json")
         checkpoint = Checkpoint(
             model=model,
@@ -110,7 +113,7 @@ def load(
             card=read_json(card) if card else {},
             report=replace(
                 report,
-                notes=report.notes + opened.weights.notes + opened.notes + notes + more + refused,
+                notes=report.notes + opened.weights.notes + opened.notes + notes + more + refused + unread,
                 assumed=opened.assumed,
             ),
             name=place.name,
@@ -121,6 +124,7 @@ def load(
             files=tuple(dict.fromkeys(opened.weights.files.values())) or (place.weights,),
             writing=writing,
             settings=settings,
+            sentence=sentence,
         )
     return checkpoint if find_adapter_weights(place.weights.parent) is None else with_adapter(checkpoint, place)
 
@@ -313,7 +317,17 @@ def open_with_config(place: CheckpointLocation, weights: Weights, corrections: M
     config = read_family_config(family, theirs)
     notes += describe_unread(theirs, family) + describe_doubles(dict(theirs), family)
     notes += tuple(filter(None, (describe_defaults(theirs, family),)))
-    return OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings, (), notes)
+    return with_modules(OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings, (), notes), place)
+
+
+def with_modules(opened: OpenedModel, place: CheckpointLocation) -> OpenedModel:
+    """The model with what the modules of a sentence encoder make of its last stream, where such lie beside it."""
+    modules, notes = read_modules(place, opened.config)
+    if modules is None:
+        return opened._replace(notes=opened.notes + notes)
+    family = replace(opened.family, rows=(*opened.family.rows, *rows_of_maps(modules)))
+    config = replace(opened.config, vector=modules.vector)
+    return opened._replace(family=family, config=config, weights=with_maps(opened.weights, modules))
 
 
 def open_with_settings(weights: Weights, path: Path, corrections: Mapping[str, Any]) -> OpenedModel:
@@ -328,7 +342,7 @@ def open_with_gguf(path: Path, corrections: Mapping[str, Any], rename: Mapping[s
     """A file that says itself what it is, in words of its own."""
     weights = open_weights(path)
     try:
-        theirs = ConfigTable({**read_settings(weights), **corrections})
+        theirs = ConfigTable({**read_gguf_settings(weights), **corrections})
         family = choose_family(theirs, weights.shapes)
         config = read_family_config(family, theirs)
     except ValueError as error:

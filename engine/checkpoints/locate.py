@@ -41,12 +41,18 @@ BESIDE = (
     "token_mappings.json",
     "tekken.json",
     "adapter_config.json",
+    "modules.json",
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
 )
+MODULE_FOLDER = re.compile(r"\d{1,2}_\w{1,40}", re.ASCII)  # of a sentence encoder's modules, beside the model
+OF_MODULES = ("config.json", "model.safetensors", "pytorch_model.bin")
 OF_TOKENIZERS = (".model", ".spm")  # SentencePiece's, or tiktoken's
 OF_TOKENS = re.compile(r"tok(enizer|\d+)\.bin")  # llama2.c's
 PART = re.compile(r"-\d{5}-of-\d{5}(?=\.gguf$)")  # of the name of a GGUF file that was split
 SHARD = re.compile(r"(.+)-\d{5}-of-\d{5}\.(safetensors|bin)")
-OF_A_RUN = ("latest", "snapshots")  # folders of a training run, whose tokenizer lies one folder up
+OLD_MODEL = "0_Transformer"  # where old sentence encoders have the model itself
+OF_A_RUN = ("latest", "snapshots", OLD_MODEL)  # folders of what lies one folder up: a run's tokenizer, modules.json
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,12 @@ class CheckpointLocation:
 def is_part(name: str) -> bool:
     """True for a name of a file that can belong to a checkpoint."""
     return name in BESIDE or name.endswith((*KINDS, *OF_TOKENIZERS, *(f"{kind}.index.json" for kind in KINDS)))
+
+
+def is_part_of_module(name: str) -> bool:
+    """True for the path of a file that a module of a sentence encoder has in its folder: 1_Pooling/config.json."""
+    folder, _, file = name.rpartition("/")
+    return file in OF_MODULES and MODULE_FOLDER.fullmatch(folder) is not None
 
 
 def shipped_names() -> list[str]:
@@ -112,7 +124,8 @@ def locate(name_or_path: str | Path) -> CheckpointLocation:
         raise FileNotFoundError(
             f"{str(name_or_path)!r:.300} is no folder, no file and no shipped checkpoint (those are: {names})."
         )
-    folder = path if find_weights(path) is not None else path / "latest"
+    inner = (path / "latest", path / OLD_MODEL)
+    folder = path if find_weights(path) is not None else next(filter(find_weights, inner), inner[0])
     weights = find_weights(folder)
     if weights is None:
         found = sorted(p.name.encode(errors="replace").decode() for p in path.iterdir())

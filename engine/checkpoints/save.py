@@ -32,6 +32,7 @@ from engine.checkpoints.generation_config import NAME as GENERATION
 from engine.checkpoints.generation_config import READ, write_generation
 from engine.checkpoints.locate import ANSWER_KEY, CheckpointLocation
 from engine.checkpoints.recomputed import SINUSOIDS
+from engine.checkpoints.sentence import LENGTHS, PROMPTS, write_modules, write_settings
 from engine.checkpoints.weights import KEYS_OF_QUANTISATION, LARGEST_HEADER, LARGEST_JSON, write_weights
 from engine.inputs.processors import read_processor
 from engine.model.config import ModelConfig
@@ -47,7 +48,7 @@ Form = Literal["folder", "file"]
 
 FILE, PACKED = "loupe.file.", "loupe.packed."  # keys of the metadata: a file's text, or that compressed and in base64
 SHORT = 2**16  # characters that stay readable
-NAMES = ("config.json", GENERATION, "card.json", PROCESSOR, *OF_TOKENIZER)
+NAMES = ("config.json", GENERATION, "card.json", PROCESSOR, PROMPTS, LENGTHS, *OF_TOKENIZER)
 # Keys of config.json that are true of its folder alone: what is saved is in floating point.
 OF_ITS_FOLDER = ("_name_or_path", "auto_map", "custom_pipelines", *KEYS_OF_QUANTISATION)
 ROOM = 2**22  # bytes of the header that stay free for the names and shapes of the tensors
@@ -61,7 +62,12 @@ def save(checkpoint: Checkpoint, folder: Path) -> None:
         _write(checkpoint, partial)
         folder.mkdir(exist_ok=True)
         for file in sorted(partial.iterdir(), key=lambda file: file.name == "config.json"):
-            os.replace(file, folder / file.name)
+            if file.is_dir():
+                (folder / file.name).mkdir(exist_ok=True)
+                for inner in file.iterdir():
+                    os.replace(inner, folder / file.name / inner.name)
+            else:
+                os.replace(file, folder / file.name)
     finally:
         rmtree(partial)
 
@@ -74,7 +80,8 @@ def save_weights(model: Transformer, path: Path) -> None:
 def family_for(config: ModelConfig, first: str = "") -> tuple[Family, dict[str, Any]]:
     """Find the first family that expresses `config` exactly, or Loupe's own, and the config.json it writes.
 
-    It also has to have a row for every tensor of such a model. Those called `first` are tried before all others; one
+    What makes a vector of a whole text may stand beside the family's files, where these say nothing of it. It also has
+    to have a row for every other tensor of such a model. Those called `first` are tried before all others; one
     whose files hold sinusoids is asked for learned positions only where the checkpoint came from such a file.
     """
     learned = config.positions.kind == "learned"
@@ -91,12 +98,21 @@ def family_for(config: ModelConfig, first: str = "") -> tuple[Family, dict[str, 
         except ValueError:
             continue
         return family, theirs
+    if config.vector is not None and (found := family_for(replace(config, vector=None), first))[0] is not NATIVE:
+        return found
     return NATIVE, NATIVE.write_config(config)
+
+
+def has_modules(family: Family, written: Mapping[str, Any], config: ModelConfig) -> bool:
+    """True where the vector of a model stands beside its family's files, and not in them."""
+    return family is not NATIVE and config.vector is not None and family.read_config(written).vector is None
 
 
 def _write(checkpoint: Checkpoint, folder: Path) -> None:
     model = checkpoint.model
     family, config = family_for(model.config, checkpoint.family)
+    if has_modules(family, config, model.config):
+        write_modules(folder, model.config, stored_state(model))
     config = keep_settings(checkpoint, family, config)
     state = stored_state(model)
     if family is NATIVE:
@@ -146,6 +162,7 @@ def write_other_files(checkpoint: Checkpoint, folder: Path, config: Mapping[str,
     for part in (checkpoint.tokenizer, checkpoint.processor):
         if part is not None:
             part.save(folder)
+    write_settings(folder, checkpoint.sentence)
     keep_processor(checkpoint, folder)
     _write_json(folder / "card.json", checkpoint.card)
     special, settings = special_ids(checkpoint), checkpoint.settings
@@ -270,7 +287,7 @@ def export_checkpoint(checkpoint: Checkpoint, form: Form, folder: Path) -> Path:
 def zip_folder(folder: Path, target: Path) -> None:
     """Write the files in the folders of `folder` to a zip, as they are."""
     with ZipFile(target, "w", ZIP_STORED) as zipped:
-        for file in sorted(folder.glob("*/*")):
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             zipped.write(file, file.relative_to(folder))
 
 

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from engine.budget import budget
-from engine.checkpoints.locate import is_part
+from engine.checkpoints.locate import is_part, is_part_of_module
 
 CHUNK = 2**20  # bytes read at once
 LARGEST_DIRECTORY = 2**22  # bytes of a zip's list of files; about 50,000 of them
@@ -83,10 +83,12 @@ def unpack(files: Iterable[tuple[str, BinaryIO]], folder: Path, most: int | None
     try:
         written = 0
         for part in chosen:
-            written += write_part(part, folder / PurePosixPath(part.name).name, most - written)
+            path = folder / inner_path(part)
+            path.parent.mkdir(exist_ok=True)
+            written += write_part(part, path, most - written)
     except ValueError:
-        for file in folder.iterdir():
-            file.unlink()
+        for file in sorted(folder.rglob("*"), reverse=True):
+            file.rmdir() if file.is_dir() else file.unlink()
         raise
     return UnpackedFolder(folder, left)
 
@@ -168,6 +170,13 @@ def check_name(name: str, origin: str) -> None:
         raise ValueError(f"{origin} must have plain names of files, got {name!r:.120}; do not trust it.")
 
 
+def inner_path(part: Part) -> PurePosixPath:
+    """Path of a file within the folder of its checkpoint: its name, or that in the folder of a module."""
+    path = PurePosixPath(part.name)
+    inner = PurePosixPath(*path.parts[-2:])
+    return inner if is_part_of_module(str(inner)) else PurePosixPath(path.name)
+
+
 def sort_parts(parts: list[Part]) -> tuple[list[Part], tuple[str, ...]]:
     """Separate the files of one checkpoint, all in one folder, from a sentence about the rest."""
     known = [part for part in parts if is_part(PurePosixPath(part.name).name)]
@@ -183,6 +192,8 @@ def sort_parts(parts: list[Part]) -> tuple[list[Part], tuple[str, ...]]:
     twice = next((part for part, name in zip(chosen, names, strict=True) if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"an upload must hold each file once, got {twice} twice; send one of them.")
+    inner = [part for part in parts if PurePosixPath(part.name).parent.parent in folders and inner_path(part).parts[1:]]
+    chosen += [part for part in inner if part not in chosen]
     rest = [part for part in parts if part not in chosen]
     return chosen, (note_left_out(rest),) if rest else ()
 

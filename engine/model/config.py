@@ -23,6 +23,8 @@ Sublayers = Literal["sequential", "parallel", "parallel_one_norm"]
 Link = Literal["softmax", "logistic", "identity"]
 OwnLink = Literal["logistic", "identity"]
 HeadKind = Literal["language", "masked", "sequence", "token", "span", "none"]
+Pooling = Literal["first", "last", "mean", "max", "weighted_mean", "scaled_sum"]
+MapActivation = Literal["identity", "relu", "gelu", "silu", "tanh"]
 
 
 @dataclass(frozen=True)
@@ -617,6 +619,40 @@ class OutputHead:
 
 
 @dataclass(frozen=True)
+class VectorMap:
+    """A linear map to `width` numbers behind what was pooled, and what each of them then goes through."""
+
+    width: int = field(metadata=DECIDED)
+    bias: bool = field(default=True, metadata=DECIDED)
+    activation: MapActivation = field(default="identity", metadata=DECIDED)
+
+
+@dataclass(frozen=True)
+class TextVector:
+    """One vector that stands for the whole text, by which texts are compared (Reimers & Gurevych 2019, Sentence-BERT,
+    section 3).
+
+    `pooled` of the last residual stream: its `first` position, the `last` that is real, the `mean` or the `max` of all,
+    the mean `weighted` by 1, 2, 3, ... (Muennighoff 2022, SGPT, section 4.2), or the sum `scaled` by 1 / sqrt(length);
+    several stand one behind the other. None pooled leaves a vector for each token (Khattab & Zaharia 2020, ColBERT).
+    Then come the `maps`, and with `unit` the vector is divided by its length.
+    """
+
+    pooled: tuple[Pooling, ...] = field(default=("mean",), metadata=DECIDED)
+    maps: tuple[VectorMap, ...] = field(default=(), metadata=DECIDED)
+    unit: bool = field(default=False, metadata=DECIDED)
+
+    @property
+    def is_linear(self) -> bool:
+        """True where the vector, before its length is made 1, is a sum of what each token gives to it, and biases."""
+        return all(one.activation == "identity" for one in self.maps)
+
+    def width(self, d_model: int) -> int:
+        """Components of the vector."""
+        return self.maps[-1].width if self.maps else d_model * max(len(self.pooled), 1)
+
+
+@dataclass(frozen=True)
 class Encoder:
     """The first of two stacks (Vaswani et al. 2017), whose result the decoder's cross-attention reads.
 
@@ -718,6 +754,7 @@ class ModelConfig:
         ),
     )
     infill: Infill | None = field(default=None, metadata=DECIDED)
+    vector: TextVector | None = field(default=None, metadata=DECIDED)
 
     def __post_init__(self) -> None:
         check_config(self)
@@ -777,6 +814,7 @@ class ModelConfig:
             raise ValueError("this model has one stack of blocks and no encoder before it.")
         part = self.encoder
         alone = replace(self, encoder=None, cross=None, layers=part.layers, attention=part.attention, mlp=part.mlp)
+        alone = replace(alone, vector=None)
         return replace(alone, head=OutputHead("none"))
 
     @property

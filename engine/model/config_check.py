@@ -42,6 +42,10 @@ def check_config(config: ModelConfig) -> None:
         raise ValueError(f"dropout must be in [0, 1), got {config.dropout}.")
     check_sharing(config)
     check_mlp(config)
+    if config.vector is not None:
+        check_sizes({f"vector.maps.{at}.width": one.width for at, one in enumerate(config.vector.maps)})
+        if config.encoder is not None:
+            raise ValueError("vector is made of one stack of blocks, and this model has two; leave out one of them.")
     if config.encoder is not None and config.norm.place == "output":
         raise ValueError("norm.place output is for one stack of blocks; leave out the encoder, or choose before.")
     if config.sublayers != "sequential" and (config.encoder is not None or config.norm.place == "after"):

@@ -15,6 +15,7 @@ from engine.model.layers.cache import KVCache
 from engine.model.layers.head import LanguageHead, MeanHead, Pooler, make_head
 from engine.model.layers.lora import name_linears
 from engine.model.layers.mask import Mask
+from engine.model.layers.vector import TextVector
 from engine.model.stack import Stack
 from engine.model.twin import computed_by_twin
 from engine.plurals import count_words
@@ -62,6 +63,7 @@ class Transformer(Stack):
             self.hook_probs = None if scores else HookPoint("probs", axes, on_request=True)
         if config.head.next_sentence:
             self.hook_next_sentence = HookPoint("next_sentence", "batch class")
+        self.vector = None if config.vector is None else TextVector(config)
 
     def forward(self, ids: Tensor, **options: Any) -> Tensor:
         """logits: batch pos vocab, batch pos class or batch class; without a head the last residual stream, or batch
@@ -88,8 +90,8 @@ class Transformer(Stack):
         memory: Tensor | None = None,
         logits_at: slice = slice(None),
     ) -> tuple[Tensor, Tensor | None]:
-        """The logits, and those of a second head, batch class, or of a language head beside, batch pos vocab, where
-        there is one.
+        """The logits, and those of a second head, batch class, or of a language head beside, batch pos vocab, or the
+        vector of the whole text, batch component, where there is one.
 
         `target` is what an encoder-decoder's decoder reads. `mask` replaces the configured one (the decoder's, of two);
         `padding` (batch key, True where real) is added to either. With a `cache`, `ids` (or `target`) are only the new
@@ -139,6 +141,8 @@ class Transformer(Stack):
         second = None if self.next_sentence is None else self.hook_next_sentence(self.next_sentence(pooled))
         if self.language is not None:
             second = self.language(last, self.table)
+        if self.vector is not None:
+            second = self.vector(last, padding)
         if self.head is None or self.config.head.kind == "none":
             return last if self.head is None else self.head(last), second
         read = pooled if self.config.head.kind == "sequence" and not self.config.head.averaged else last
@@ -190,7 +194,8 @@ class Transformer(Stack):
     def reads_every_position(self) -> bool:
         """True if the head looks at each position by itself, so that the others can be left out."""
         head = self.config.head
-        return head.kind in ("language", "masked", "token", "span") and not head.pooler
+        alone = not head.pooler and self.config.vector is None
+        return head.kind in ("language", "masked", "token", "span") and alone
 
     def begin(self, ids: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """Input of a decoder before anything was written, batch pos, and what of it is real.
