@@ -12,14 +12,14 @@ from torch.nn.functional import normalize
 
 from engine.checkpoints import Checkpoint
 from engine.inputs import readers
-from engine.model.config import ModelConfig, TextVector
-from engine.model.layers.vector import SHORTEST, pooling_weights
+from engine.model.config import ModelConfig, Pooling, TextVector
+from engine.model.layers.vector import SHORTEST, MapOfVector, pool, pooling_weights
 from engine.model.transformer import Transformer
 from engine.runtime.run import run, stream
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
-OUT, LENGTH = "vector.out", "vector.length"
+OUT = "vector.out"
 BATCH = 16  # texts of a forward pass
 
 
@@ -47,13 +47,19 @@ class SharedCosine:
     rest: float
 
 
-def check_vectors(config: ModelConfig) -> None:
-    """Raises ValueError for a model that makes no vector of a whole text."""
+def choose_vector(config: ModelConfig, pooling: Pooling | None = None) -> TextVector:
+    """The model's own way to make a vector of a text, or the pooling that is given, of length 1. Raises ValueError for
+    a model that has none of its own, and for two stacks of blocks."""
+    if config.encoder is not None:
+        raise ValueError("A vector is made of one stack of blocks, and this model has two; choose an encoder.")
+    if pooling is not None:
+        return TextVector((pooling,), unit=True)
     if config.vector is None:
         raise ValueError(
-            "This model has no vector that stands for a whole text: a sentence encoder's folder says how one is made, "
-            "in its modules.json. Choose a model that has one."
+            "This model does not say how a vector of a whole text is made, as a sentence encoder's modules.json does: "
+            "choose how its last vectors are pooled."
         )
+    return config.vector
 
 
 def last_hook(model: Transformer) -> str:
@@ -72,28 +78,44 @@ def read_text(checkpoint: Checkpoint, text: str, prompt: str = "") -> Encoding:
     return read
 
 
-def text_vectors(checkpoint: Checkpoint, texts: Sequence[str], prompt: str = "") -> Tensor:
-    """text component, of texts each behind the prompt. Raises ValueError as `check_vectors` and `read_text`, and where
-    every token has a vector of its own."""
-    return torch.cat([step() for step in vector_steps(checkpoint, texts, prompt)])
+def vectors_of(model: Transformer, trace: Trace, pooling: Pooling | None = None) -> Tensor:
+    """Vectors of the texts of a run: text component, or text pos component where every token has one of its own."""
+    if pooling is None:
+        choose_vector(model.config)
+        return trace[OUT]
+    choose_vector(model.config, pooling)
+    return normalize(pool(trace[last_hook(model)], pooling, trace.padding), dim=-1, eps=SHORTEST)
 
 
-def vector_steps(checkpoint: Checkpoint, texts: Sequence[str], prompt: str = "") -> list[Callable[[], Tensor]]:
+def text_vectors(
+    checkpoint: Checkpoint, texts: Sequence[str], prompt: str = "", pooling: Pooling | None = None
+) -> Tensor:
+    """text component, of texts each behind the prompt, by the model's own vector or by a `pooling`. Raises ValueError
+    as `choose_vector` and `read_text`, and where every token has a vector of its own."""
+    return torch.cat([step() for step in vector_steps(checkpoint, texts, prompt, pooling)])
+
+
+def vector_steps(
+    checkpoint: Checkpoint, texts: Sequence[str], prompt: str = "", pooling: Pooling | None = None
+) -> list[Callable[[], Tensor]]:
     """Parts of the work of `text_vectors`, each of which gives the vectors of the next few texts."""
-    check_vectors(checkpoint.config)
-    check_pooled(checkpoint.config.vector)
+    check_pooled(choose_vector(checkpoint.config, pooling))
     readings = [read_text(checkpoint, text, prompt) for text in texts]
-    return [partial(make_vectors, checkpoint, readings[at : at + BATCH]) for at in range(0, len(readings), BATCH)]
+    parts = [readings[at : at + BATCH] for at in range(0, len(readings), BATCH)]
+    return [partial(make_vectors, checkpoint.model, part, pooling) for part in parts]
 
 
-def make_vectors(checkpoint: Checkpoint, readings: Sequence[Encoding]) -> Tensor:
-    return run(checkpoint.model, list(readings), keep=[OUT])[OUT]
+def make_vectors(model: Transformer, readings: Sequence[Encoding], pooling: Pooling | None) -> Tensor:
+    hook = OUT if pooling is None else last_hook(model)
+    return vectors_of(model, run(model, list(readings), keep=[hook]), pooling)
 
 
-def check_pooled(vector: TextVector | None) -> None:
-    if vector is not None and not vector.pooled:
+def check_pooled(vector: TextVector) -> None:
+    """Raises ValueError for a model with a vector for each token and none for the text."""
+    if not vector.pooled:
         raise ValueError(
-            "This model keeps a vector for each token, and a text has none of its own; two texts have a score."
+            "This model keeps a vector for each token, and a text has none of its own: two texts have a score, the sum "
+            "of the best product of each token."
         )
 
 
@@ -108,12 +130,10 @@ def nearest(vector: Tensor, others: Tensor, count: int) -> tuple[Tensor, Tensor]
     return found.values, found.indices
 
 
-def vector_shares(model: Transformer, trace: Trace) -> VectorShares:
+def vector_shares(model: Transformer, trace: Trace, pooling: Pooling | None = None) -> VectorShares:
     """What each token gives to the vector of the first text. Raises ValueError where maps with an activation make of
     the sum something else."""
-    check_vectors(model.config)
-    vector = model.config.vector
-    assert vector is not None and model.vector is not None
+    vector = choose_vector(model.config, pooling)
     check_pooled(vector)
     if not vector.is_linear:
         named = next(one.activation for one in vector.maps if one.activation != "identity")
@@ -125,12 +145,13 @@ def vector_shares(model: Transformer, trace: Trace) -> VectorShares:
     real = None if trace.padding is None else trace.padding[:1]
     shares = torch.cat([(last * pooling_weights(last, kind, real))[0] for kind in vector.pooled], dim=-1)
     rest = shares.new_zeros(shares.shape[-1])
-    for made in model.vector.maps:
+    for made in model.vector.maps if pooling is None and model.vector is not None else ():
+        assert isinstance(made, MapOfVector)
         weight = made.dense.weight.double()
         shares, rest = shares @ weight.T, rest @ weight.T
         if made.dense.bias is not None:
             rest = rest + made.dense.bias.double()
-    length = trace[LENGTH][0].double().clamp(min=SHORTEST) if vector.unit else shares.new_ones(())
+    length = (shares.sum(0) + rest).norm().clamp(min=SHORTEST) if vector.unit else shares.new_ones(())
     return VectorShares(shares / length, rest / length)
 
 

@@ -241,8 +241,7 @@ def plan_online(
 
 def plan_offline(name: HubName) -> Download:
     folder = cached_folder(name)
-    files = [] if folder is None else [(folder, path) for path in (*folder.iterdir(), *folder.glob("*/*"))]
-    names = [path.relative_to(within).as_posix() for within, path in files if path.is_file()]
+    names = [] if folder is None else list_files(folder)
     try:
         chosen = choose_files(names, name, lambda index: Path(folder or "", index))
     except ValueError:
@@ -255,6 +254,12 @@ def plan_offline(name: HubName) -> Download:
     sizes = ((file, (folder / file).stat().st_size) for file in chosen)
     files = tuple(File(file, size, None, size) for file, size in sizes)
     return Download(name, folder.name, folder, files, online=False)
+
+
+def list_files(folder: Path) -> list[str]:
+    """Names of the files of a folder and of those in it."""
+    found = (*folder.iterdir(), *folder.glob("*/*"))
+    return [path.relative_to(folder).as_posix() for path in found if path.is_file()]
 
 
 def read_sibling(sibling: RepoSibling, cache: RepoCache, commit: str) -> File:

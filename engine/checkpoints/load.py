@@ -317,7 +317,9 @@ def open_with_config(place: CheckpointLocation, weights: Weights, corrections: M
     config = read_family_config(family, theirs)
     notes += describe_unread(theirs, family) + describe_doubles(dict(theirs), family)
     notes += tuple(filter(None, (describe_defaults(theirs, family),)))
-    return with_modules(OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings, (), notes), place)
+    return with_modules(
+        OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings, (), notes), place
+    )
 
 
 def with_modules(opened: OpenedModel, place: CheckpointLocation) -> OpenedModel:

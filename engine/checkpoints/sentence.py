@@ -1,13 +1,12 @@
 """What makes a sentence encoder of a model: the modules of sentence-transformers that its folder holds beside it.
 
-`modules.json` lists them: how the tokens' vectors are pooled, maps behind that, a division by the length. The words that
-are put before texts stand in `config_sentence_transformers.json`.
+`modules.json` lists them: how the tokens' vectors are pooled, maps behind that, a division by the length. The words
+that are put before texts stand in `config_sentence_transformers.json`.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -76,7 +75,7 @@ def read_settings(place: CheckpointLocation) -> tuple[SentenceSettings, tuple[st
             raise ValueError(f"{LENGTHS}'s max_seq_length must be a number of tokens, got {longest!r:.80}.")
     except ValueError as error:
         return SentenceSettings(), (f"No settings of a sentence encoder: {error}",)
-    notes = ()
+    notes: tuple[str, ...] = ()
     if lengths.get("do_lower_case"):
         notes = (f"{LENGTHS} asks for small letters, which its tokenizer has to make: Loupe leaves them as they are.",)
     return SentenceSettings(prompts, usual, longest, files), notes
@@ -218,7 +217,7 @@ def write_modules(folder: Path, config: ModelConfig, state: Mapping[str, Tensor]
         listed.append((path, "Dense"))
         names = {value: name for name, value in ACTIVATIONS.items()}
         module = "torch.nn.modules." + ("linear" if made.activation == "identity" else "activation")
-        told = {"in_features": width, "out_features": made.width, "bias": made.bias}
+        told: dict[str, Any] = {"in_features": width, "out_features": made.width, "bias": made.bias}
         told |= {"activation_function": f"{module}.{names[made.activation]}"}
         told |= {} if vector.pooled else {"module_input_name": "token_embeddings"}
         write_json(folder / path / "config.json", told)
@@ -230,8 +229,8 @@ def write_modules(folder: Path, config: ModelConfig, state: Mapping[str, Tensor]
     if vector.unit:
         path = f"{len(listed)}_Normalize"
         listed.append((path, "Normalize"))
-        told = {} if vector.pooled else {"module_input_name": "token_embeddings"}
-        write_json(folder / path / "config.json", told)
+        of_tokens = {} if vector.pooled else {"module_input_name": "token_embeddings"}
+        write_json(folder / path / "config.json", of_tokens)
     entries = [
         {"idx": at, "name": str(at), "path": path, "type": f"{TYPES}.{kind}"} for at, (path, kind) in enumerate(listed)
     ]

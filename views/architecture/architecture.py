@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 
 from engine.analysis.sizes import Formula, Part, parameters
 from engine.analysis.sizes.shape import stacks
-from engine.model.config import MLP, Attention, ModelConfig, kv_heads
+from engine.model.config import MLP, Attention, ModelConfig, TextVector, kv_heads
 from engine.plurals import count_words
 from views.core.markdown import Markdown
 from views.core.payload import pack
@@ -41,7 +41,7 @@ POSITIONS = {"rotary": "rotary positions", "alibi": "ALiBi", "relative": "relati
 NORMS = {"layer": "norm", "rms": "RMS norm", "batch": "batch norm", "none": ""}
 ROLES = dict.fromkeys(("tokens", "patches", "positions", "relative", "segments"), "residual")
 ROLES |= {"attn": "attention", "cross_attn": "attention", "mlp": "mlp", "pooler": "probability"}
-ROLES |= {"head": "probability", "next_sentence": "probability"}  # the rest are norms
+ROLES |= {"head": "probability", "next_sentence": "probability", "vector": "probability"}  # the rest are norms
 
 
 Rows = Sequence[tuple[str, Formula]]
@@ -177,11 +177,23 @@ def end_drawing(config: ModelConfig) -> dict[str, Any]:
         boxes.append({"id": "head", "label": f"{head.kind} head", "detail": f"{mean}{made} → {config.outputs:,}"})
     elif config.narrows:
         boxes.append({"id": "head", "label": "map", "detail": f"{d} → {config.d_embed:,}"})
+    if config.vector is not None:
+        boxes.append({"id": "vector", "label": "vector", "detail": describe_vector(config.vector, config.d_model)})
     return {"boxes": boxes, "tied": config.tied and head.kind in ("language", "masked"), "out": outcome(config)}
+
+
+def describe_vector(vector: TextVector, d_model: int) -> str:
+    """Words for how the vector of a text is made: "mean, 768 → 256, length 1"."""
+    named = [", ".join(kind.replace("_", " ") for kind in vector.pooled) or "of each token"]
+    widths = [d_model * max(len(vector.pooled), 1), *(one.width for one in vector.maps)]
+    named += [" → ".join(f"{width:,}" for width in widths)] if vector.maps else []
+    return ", ".join([*named, *(["length 1"] if vector.unit else [])])
 
 
 def outcome(config: ModelConfig) -> str:
     head = config.head
+    if config.vector is not None and head.kind == "none":
+        return "a vector of each token" if not config.vector.pooled else "the text as one vector"
     if head.kind == "sequence":
         return count_words(config.outputs, "class", "classes")
     if head.kind == "token":

@@ -22,7 +22,8 @@ from engine.model.layers.position import infill_positions
 from engine.runtime.trace import Trace
 from engine.tokenizers.encoding import Encoding
 
-ONCE: tuple[Axes, ...] = (("batch", "d_model"), ("batch", "d_embed"), ("batch", "class"))  # a text has one of these
+OF_A_TEXT = ("d_model", "d_embed", "class", "pooled", "component")
+ONCE: tuple[Axes, ...] = tuple(("batch", axis) for axis in OF_A_TEXT)  # a text has one of these
 BEFORE = ("[CLS]", "[DIST]")  # what stands before the patches of a picture
 
 
@@ -176,6 +177,7 @@ def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
         "averaged": head.averaged,
         "pooler": head.pooler,
         "pooler_activation": head.pooler_activation,
+        "vector": None if config.vector is None else asdict(config.vector),
         "head_scale": head.scale,
         "head_softcap": head.softcap,
         "head_activation": head.activation,

@@ -319,6 +319,7 @@ const TITLES = {
   mlp: "MLP",
   pooler: "Pooler",
   next_sentence: "Next sentence",
+  vector: "Vector of the text",
   head: "Head",
 };
 

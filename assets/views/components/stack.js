@@ -126,7 +126,7 @@ class Pen {
    */
   target(id, label, at, top, width, height, className, draw) {
     const left = this.mirror ? this.width - at - width : at;
-    const full = this.prefix && !["pooler", "next_sentence", "head"].includes(id) ? this.prefix + id : id;
+    const full = this.prefix && !["pooler", "next_sentence", "head", "vector"].includes(id) ? this.prefix + id : id;
     const marked = this.marked.has(id);
     const count = this.counts.get(full);
     const said = `${this.prefix.replace(".", " ")}${label}${count ? `, ${count.toLocaleString("en")} parameters` : ""}${marked ? ", differs" : ""}`;

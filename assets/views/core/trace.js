@@ -5,8 +5,10 @@ import { request } from "./store.js";
 /**
  * @typedef {"next" | "here" | "class" | "answer"} Reads where the head reads: after each token, at it, once, or two ends
  * @typedef {{ count: number, used: number, scores: string, renormalised: boolean, shared: number, dense: number[] }} Experts
+ * @typedef {{ pooled: string[], maps: { width: number, bias: boolean, activation: string }[], unit: boolean }} TextVector
  * @typedef {{ name: string, d_model: number, vocab: number, context: number, norm: string, norm_place: string, norm_learned: string, eps: number,
  *   residual: boolean, residual_scale: number, head: string, read: string, averaged: boolean, pooler: boolean, pooler_activation: string,
+ *   vector: TextVector | null,
  *   head_scale: number | null, head_softcap: number | null, head_activation: string, embed_scale: number, mapped: "tokens" | "all" | null,
  *   layers: number, distinct: number, heads: number, kv_heads: number, d_head: number, scale: number | null, softcap: number | null, sinks: boolean,
  *   mask: string, crosses: boolean, rereads: boolean, bias: boolean, out_bias: boolean, mlp_bias: boolean, sublayers: string, d_mlp: number | null,
@@ -109,7 +111,7 @@ export class Trace {
    * @param {string} name
    */
   named(name) {
-    return /^(encoder\.|head\.|pooler\.|next_sentence|logits)/.test(name) ? name : this.prefix + name;
+    return /^(encoder\.|head\.|pooler\.|vector\.|next_sentence|logits)/.test(name) ? name : this.prefix + name;
   }
 
   /** @param {string} name */
@@ -301,6 +303,7 @@ export class Trace {
    */
   begins(name) {
     if (this.block(name, 0).rows === this.length) return 0;
+    if (name.startsWith("vector.")) return this.model.vector?.pooled[0] === "last" ? this.length - 1 : 0;
     return name === "head.distilled" ? 1 : this.speaker();
   }
 

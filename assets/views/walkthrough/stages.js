@@ -54,9 +54,28 @@ const NAMES = {
   segm: "segment",
   pair: "whether the second text follows",
   resid: "residual stream",
+  vector: "vector of the text",
   mask: "mask: who may look at whom",
   z: "mixed values (z)",
   W_O: "the heads joined",
+};
+/** @type {Record<string, string>} how the vector of a text is pooled */
+const SHORT = {
+  first: "first",
+  last: "last",
+  mean: "mean",
+  max: "max",
+  weighted_mean: "weighted",
+  scaled_sum: "sum / √n",
+};
+/** @type {Record<string, string>} the same in a sentence */
+const POOLED = {
+  first: "the vector of the first position",
+  last: "the vector of the last position",
+  mean: "the mean of the last vectors of all positions",
+  max: "the greatest number of all positions, component by component",
+  weighted_mean: "a mean of the last vectors in which the n-th counts n times",
+  scaled_sum: "the sum of the last vectors, divided by √n",
 };
 const BLOCK = "blocks.{l}.";
 const COMPRESSED = { q: "queries", k: "keys", v: "keys" }; // what each is made of in latent attention
@@ -347,7 +366,24 @@ function leaving(trace) {
     trace.has(hook) && stage(id, title, formula, role, [strip(hook, role, { least })], { group: "out", ...more });
   const narrow = out("narrow", "map", "x · W", "head.narrow");
   const list = [out("final_norm", "norm", "final", "final_norm.out")];
-  if (!trace.reads) return [...list, narrow];
+  const { vector } = trace.model;
+  const gathered = trace.has("vector.pooled") && wide(strip("vector.pooled", "residual"), "pooled");
+  const maps = (vector?.maps ?? []).flatMap(({ activation }, at) => [
+    trace.has(`vector.maps.${at}.pre`) && wide(strip(`vector.maps.${at}.pre`, "residual"), `map ${at + 1}`),
+    wide(strip(`vector.maps.${at}.out`, "residual"), activation === "identity" ? `map ${at + 1}` : activation),
+  ]);
+  const whole = out(
+    "vector",
+    "vector",
+    vector?.pooled.map((kind) => SHORT[kind]).join(", ") ?? "",
+    "vector.out",
+    "probability",
+    {
+      least: 52,
+      open: [gathered, ...maps, wide(strip("vector.out", "probability"), vector?.unit ? "length 1" : "vector")],
+    },
+  );
+  if (!trace.reads) return [...list, narrow, whole];
   const { head_activation: activation, pooler_activation: pooled } = trace.model;
   /**
    * @param {string} prefix
@@ -387,6 +423,7 @@ function leaving(trace) {
       "probability",
       { least: 52 },
     ),
+    whole,
   ];
 }
 
@@ -667,6 +704,18 @@ const ABOUT = {
     formula: `${model.pooler_activation}(x W + b)`,
     text: "The vector of one position goes through a dense layer. What it gives stands for the whole text.",
   }),
+  vector: ({ vector }) => {
+    const { pooled, maps, unit } = /** @type {import("../core/trace.js").TextVector} */ (vector);
+    const made = pooled.map((kind) => POOLED[kind]).join(", then ");
+    const mapped = maps.length ? ` It goes through ${counted(maps.length, "map")}.` : "";
+    const by = unit ? " Its length is made 1, so that the product of two is their cosine." : "";
+    return {
+      formula: unit ? "x / |x|" : "x",
+      text: pooled.length
+        ? `What stands for the whole text, and is compared with other texts: ${made}.${mapped}${by}`
+        : `Each token keeps a vector of its own, which is compared with those of another text.${mapped}${by}`,
+    };
+  },
   follows: () => ({
     formula: "pooled · W + b",
     text: "A second head judges whether the second text follows the first. Its two scores are for yes and for no.",

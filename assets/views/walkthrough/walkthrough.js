@@ -475,7 +475,7 @@ function cellFrom(cell, whole) {
   if (!Array.isArray(cell) || typeof cell[0] !== "string" || whole(cell[1]) === undefined) return null;
   if (cell[0] === "next") return { candidate: cell[1], list: whole(cell[2]) };
   if (whole(cell[2]) === undefined) return null;
-  const hook = /^(embed|final_norm|head|pooler)\.|^(next_sentence|logits)$/.test(cell[0])
+  const hook = /^(embed|final_norm|head|pooler|vector)\.|^(next_sentence|logits)$/.test(cell[0])
     ? cell[0]
     : `blocks.{l}.${cell[0]}`;
   return { hook, row: cell[1], col: cell[2], flat: cell[3] === 1 };

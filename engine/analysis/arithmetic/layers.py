@@ -35,6 +35,7 @@ from engine.analysis.arithmetic.explanation import (
     sum_line,
 )
 from engine.analysis.arithmetic.sources import SUM, Source
+from engine.analysis.arithmetic.vectors import component, pooled_component, read_by_vector
 from engine.model.config import MLP as MLPConfig
 from engine.model.hooks import ADDED, canonical
 from engine.model.layers.attention import Attention
@@ -45,6 +46,7 @@ from engine.model.layers.head import AveragedHead, BareHead, ClassHead, Language
 from engine.model.layers.latent import Latent
 from engine.model.layers.mlp import ACTIVATIONS, MLP
 from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
+from engine.model.layers.vector import MapOfVector, TextVector
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.plurals import count_words
@@ -147,6 +149,10 @@ def steps_of(source: Source, pos: int, unit: int, head: int | None, column: str)
             return pixel(source, owner, pos, unit)
         case Pooler() | LanguageHead() | ClassHead() | BareHead():
             return head_part(source, owner, name, pos, unit, column)
+        case TextVector():
+            return pooled_component(source, owner, unit) if name == "pooled" else component(source, owner, pos, unit)
+        case MapOfVector():
+            return map_of_vector(source, owner, name, pos, unit)
         case Stack() if name == "tokens":
             return token_id(source, pos)
         case Transformer():
@@ -562,6 +568,18 @@ def head_part(source: Source, module: nn.Module, name: str, pos: int, unit: int,
     parameter = f"{path}.{'dense' if name == 'pre' else name}.weight"
     shown = column if name == "distilled" else None
     return linear_map(source, read, pos, part, unit=unit, parameter=parameter, result_name=name, column=shown)
+
+
+def map_of_vector(source: Source, module: MapOfVector, name: str, pos: int, unit: int) -> Steps:
+    """Explains a map behind what was pooled, before or after its activation."""
+    path = source.hook.rpartition(".")[0]
+    vector, config = source.model.vector, source.model.config.vector
+    assert vector is not None and config is not None
+    at = int(path.rpartition(".")[2])
+    if name == "out" and module.activation is not None:
+        return activation(source, f"{path}.pre", pos, unit, config.maps[at].activation)
+    return linear_map(source, read_by_vector(source, vector, at), pos, module.dense, unit=unit,
+                      parameter=f"{path}.dense.weight", result_name=name)  # fmt: skip
 
 
 def position_mean(source: Source, unit: int) -> Steps:

@@ -67,6 +67,7 @@ def rest(parts: list[Part]) -> list[Step]:
         Step("biases", sum_parts(parts, sublayers, "bias"), "of attention and MLP"),
         Step("norms", sum_parts(parts, lambda part: part.block != "head", "norm"), "their weights and biases"),
         Step("pooler", sum_parts(parts, in_blocks("pooler")), "a dense layer on the first position"),
+        Step("maps of the vector", sum_parts(parts, in_blocks("vector")), "behind what is pooled of the text"),
         Step("next sentence", sum_parts(parts, in_blocks("next_sentence")), "the second head"),
         Step("head", sum_parts(parts, in_blocks("head")), "what it does not share with the table of tokens"),
     ]

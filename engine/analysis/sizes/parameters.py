@@ -197,6 +197,14 @@ def ends(config: ModelConfig) -> Iterator[Part]:
         yield Part("pooler, bias", "pooler.dense.bias", "pooler", "bias", d)
     if head.next_sentence:
         yield Part("next sentence", "next_sentence.*", "next_sentence", "matrix", 2 * d + 2)
+    if config.vector is not None:
+        read = d * max(len(config.vector.pooled), 1)
+        for at, made in enumerate(config.vector.maps):
+            place = f"vector.maps.{at}.dense"
+            yield Part(f"vector, map {at + 1}", f"{place}.weight", "vector", "matrix", read * made.width)
+            if made.bias:
+                yield Part(f"vector, map {at + 1} bias", f"{place}.bias", "vector", "bias", formula(made.width))
+            read = formula(made.width)
     if config.narrows:
         yield Part("head, map to the width of tokens", "head.narrow.weight", "head", "matrix", d * last.E)
     if head.kind == "none":

@@ -133,6 +133,11 @@ def end_work(config: ModelConfig, tokens: Symbol) -> Iterator[Work]:
         yield Work("pooler", "pooler", 2 * d * d)
     if head.next_sentence:
         yield Work("next sentence", "next_sentence", 4 * d)
+    if config.vector is not None:
+        made, many = d * max(len(config.vector.pooled), 1), formula(1 if config.vector.pooled else tokens)
+        for one in config.vector.maps:
+            yield Work("vector: map", "vector", 2 * many * made * one.width)
+            made = formula(one.width)
     if config.narrows:
         rows = formula(1 if head.kind == "sequence" else tokens)
         yield Work("head: map to the width of tokens", "head", 2 * rows * d * last.E)

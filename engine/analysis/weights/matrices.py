@@ -17,7 +17,7 @@ Kind = Literal["matrix", "vector", "bias", "norm"]
 
 BEFORE = ("norm1", "attn", "norm1_after", "norm_cross", "cross_attn", "norm2", "mlp", "norm2_after")
 AFTER = ("attn", "norm1", "cross_attn", "norm_cross", "mlp", "norm2")
-ENDS = ("encoder", "decoder", "embed", "relative", "blocks", "final_norm", "pooler", "next_sentence", "head")
+ENDS = ("encoder", "decoder", "embed", "relative", "blocks", "final_norm", "pooler", "next_sentence", "head", "vector")
 WITHIN = (
     *("patches", "cls", "segments", "positions", "within"),
     *("q", "q_norm", "k", "v", "k_norm", "pre", "up", "out"),

@@ -28,7 +28,6 @@ class TextVector(Module):
         self.maps = nn.ModuleList(
             MapOfVector(one, width, of) for one, width in zip(config.vector.maps, widths, strict=False)
         )
-        self.hook_length = HookPoint("length", of) if self.unit else None
         self.hook_out = HookPoint("out", f"{of} component")
 
     def forward(self, last: Tensor, real: Tensor | None) -> Tensor:
@@ -40,9 +39,8 @@ class TextVector(Module):
             x = self.hook_pooled(torch.cat(shares, dim=-1))
         for made in self.maps:
             x = made(x)
-        if self.hook_length is not None:
-            length = self.hook_length(torch.linalg.vector_norm(x, dim=-1))
-            x = x / length[..., None].clamp(min=SHORTEST)
+        if self.unit:
+            x = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp(min=SHORTEST)
         return self.hook_out(x)
 
 

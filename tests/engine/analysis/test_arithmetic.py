@@ -14,7 +14,18 @@ from engine.analysis.answers import logistic
 from engine.analysis.arithmetic import Explanation, explain, explain_candidate
 from engine.edits import Scale, SilenceHeads
 from engine.generation.sampling import Sampling, distribution
-from engine.model.config import Embedding, Experts, Latent, Norm, OtherRotation, OutputHead, Positions, RotaryScaling
+from engine.model.config import (
+    Embedding,
+    Experts,
+    Latent,
+    Norm,
+    OtherRotation,
+    OutputHead,
+    Positions,
+    RotaryScaling,
+    TextVector,
+    VectorMap,
+)
 from engine.model.layers.mask import PaintedMask
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -123,6 +134,14 @@ VARIANTS = {
     "odd width of sinusoids": {"positions": "sinusoidal", "embedding": Embedding(width=7)},
     "one class at each position": {"attention": {"mask": "full"}, "head": OutputHead("token", 1, dense=True)},
     "both directions, ALiBi": {"positions": "alibi", "attention": {"mask": "full"}},
+    "a vector of the text": {
+        "attention": {"mask": "full"},
+        "norm": Norm(place="after"),
+        "head": OutputHead("none"),
+        "vector": TextVector(("mean", "max", "first"), (VectorMap(6, activation="tanh"), VectorMap(5, False)), True),
+    },
+    "vectors of tokens": {"head": OutputHead("none"), "vector": TextVector((), (VectorMap(4, False),), True)},
+    "a vector beside a head": {"vector": TextVector(("weighted_mean", "last", "scaled_sum"))},
 }
 
 

@@ -28,6 +28,8 @@ from engine.model.config import (
     OutputHead,
     Patches,
     Positions,
+    TextVector,
+    VectorMap,
 )
 from engine.model.layers.cache import KVCache
 from engine.model.presets import NAMED, blueprint
@@ -195,7 +197,9 @@ KINDS: dict[str, ModelConfig] = {
 
 
 BODY = replace(SMALL, embedding=NARROW, head=OutputHead("none", narrow=True))
-EVERYTHING = KINDS | {"opt-350m-body": BODY} | {name: one.config for name, one in NAMED.items()}
+MAPPED = TextVector(("mean", "max"), (VectorMap(24), VectorMap(12, bias=False)), unit=True)
+SENTENCE = replace(SMALL, attention=replace(HEADS, mask="full"), head=OutputHead("none"), vector=MAPPED)
+EVERYTHING = KINDS | {"opt-350m-body": BODY, "sentence": SENTENCE} | {name: one.config for name, one in NAMED.items()}
 
 
 def inputs(config: ModelConfig, batch: int = BATCH) -> tuple[Tensor, dict[str, Tensor], int]:

@@ -45,7 +45,9 @@ def body(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
     set_seed(0)
     sizes = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-    shaken(BertModel(BertConfig(vocab_size=len(WORDS) + 5, max_position_embeddings=32, **sizes))).save_pretrained(folder)
+    shaken(BertModel(BertConfig(vocab_size=len(WORDS) + 5, max_position_embeddings=32, **sizes))).save_pretrained(
+        folder
+    )
     return folder
 
 
@@ -73,7 +75,11 @@ def modules_of(number: int) -> list[nn.Module]:
         [pooling("cls")],
         [pooling("lasttoken"), Dense(WIDTH, 5, activation_function=nn.Tanh()), Normalize()],
         [pooling("weightedmean"), Dense(WIDTH, 12, bias=False, activation_function=nn.Identity())],
-        [pooling("max"), Dense(WIDTH, 5, activation_function=nn.Identity()), Dense(5, 7, activation_function=nn.GELU())],
+        [
+            pooling("max"),
+            Dense(WIDTH, 5, activation_function=nn.Identity()),
+            Dense(5, 7, activation_function=nn.GELU()),
+        ],
         [pooling("mean_sqrt_len_tokens", "cls", "max"), Dense(3 * WIDTH, 4, activation_function=nn.Identity())],
     ]
     return kinds[number]
@@ -156,8 +162,12 @@ def test_an_older_folder_and_a_vector_for_each_token(body: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("file", "change", "told"),
     [
-        ("modules.json", [{"type": "sentence_transformers.models.LSTM", "path": "1_LSTM"}], "LSTM"),
-        ("modules.json", [{"type": "sentence_transformers.models.Pooling", "path": "../other"}], "must lie in a folder"),
+        ("modules.json", [{"type": "models.LSTM", "path": "1_LSTM"}], "LSTM"),
+        (
+            "modules.json",
+            [{"type": "models.Pooling", "path": "../other"}],
+            "must lie in a folder",
+        ),
         ("modules.json", {"type": "no list"}, "must list"),
         ("1_Pooling/config.json", {"word_embedding_dimension": 7}, "vectors of 7"),
         ("1_Pooling/config.json", {"pooling_mode": "median"}, "median"),
