@@ -3,6 +3,7 @@
 from functools import partial
 
 from pages.controls.bar import bar
+from pages.controls.compare.cosines import tell_cosines
 from pages.controls.compare.export import comparison_export, comparison_of, run_address
 from pages.controls.compare.run import Side
 from pages.controls.compare.runs import sides, silence
@@ -49,4 +50,5 @@ notes = {"look": look, "take": export.header, "plotly": plotly_address(), "addre
 drawn = compare(pairs, notes)
 waiting.empty()
 mount = partial(picture, key=PICTURE, on={"silence": on_silence})
+tell_cosines(found)
 draw_page(export, drawn, mount, *comparison.parts, unsaved=[(WHAT_IF, context) for context in edited])

@@ -45,6 +45,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "analyse/probes": (*FIELDS, "layer", "label", "label_column", "corpus"),
     "analyse/steering": (*FIELDS, "layer", "side", "toward", "away", "part", "read", "strength", "candidate", "corpus"),
     "analyse/quantisation": (*FIELDS, "scheme", "sister", "candidate", "against"),
+    "analyse/similarity": (*FIELDS, "others", "other", "pooled", "prompt", "prompt_of_others", "corpus"),
     "explore/generate": ("text", "target", "given", "picture", "seed", "edits", *RULES),
     "explore/compare": tuple(
         f"{letter}_{name}"

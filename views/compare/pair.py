@@ -274,8 +274,10 @@ def prediction_header(pair: RunPair, arrays: dict[str, Tensor]) -> dict[str, Any
 def prediction_places(pair: RunPair) -> dict[str, Any]:
     """Places at which both runs predict something, or a sentence where their choices differ."""
     first, second = pair.first, pair.second
-    if not all("logits" in one.run.trace for one in (first, second)):
-        return {"sentence": "One of the two says nothing about its text: it has no head."}
+    heads = sum("logits" in one.run.trace for one in (first, second))
+    if heads < 2:
+        says = "One of the two says nothing about its text: it has" if heads else "Neither says anything: they have"
+        return {"sentence": f"{says} no head."}
     kinds = [one.run.checkpoint.model.config.head.kind for one in (first, second)]
     if kinds[0] != kinds[1] or choices(first) != choices(second):
         return {"sentence": "Their vocabularies differ, so that their probabilities are not set side by side."}

@@ -24,6 +24,8 @@ const STEPS = [
  * @param {Trace} trace
  */
 function outcomeOf({ grid, reads, link, count, model }) {
+  if (!reads)
+    return model.vector?.pooled.length ? "one vector for all of it leaves" : "a vector for each position leaves";
   if (grid?.predicts) return "the most likely next pixel leaves";
   if (link === "identity") return count > 1 ? "scores leave" : "a score leaves";
   if (link === "logistic") return "the probability of every label leaves";

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -152,15 +152,23 @@ def library_name(letter: str) -> str:
 def link_sides(first: str, second: str) -> dict[str, str]:
     """Address of a comparison of two models of the library, on one text where both read it."""
     fields = values_of_example(first) if reads_alike(first, second) else {}
-    sides = {"A": {"model": first, **fields}, "B": {"model": second, **fields}}
-    return {key(letter, field): str(one) for letter, said in sides.items() for field, one in said.items()}
+    return name_sides({"model": model, **fields} for model in (first, second))
 
 
 def link_edits(model: str, fields: Mapping[str, Any], both: Sequence[Experiment]) -> dict[str, str]:
     """Address of a comparison of one model on one input under the edits of A, and under those of B."""
-    said = ({"model": model, **fields, "edits": format_edits(one)} for one in both)
-    sides = dict(zip("AB", said, strict=True))
-    return {key(letter, field): str(one) for letter, side in sides.items() for field, one in side.items()}
+    return name_sides({"model": model, **fields, "edits": format_edits(one)} for one in both)
+
+
+def link_texts(model: str, *texts: str) -> dict[str, str]:
+    """Address of a comparison of one model on several texts."""
+    return name_sides({"model": model, "text": text} for text in texts)
+
+
+def name_sides(said: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Address of a comparison whose sides have these fields."""
+    sides = zip("ABCD", said, strict=False)
+    return {key(letter, field): str(one) for letter, side in sides for field, one in side.items()}
 
 
 def reads_alike(*names: str) -> bool:

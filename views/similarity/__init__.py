@@ -1,0 +1,1 @@
+"""The page Similarity: its questions and its charts."""
