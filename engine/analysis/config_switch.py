@@ -63,7 +63,7 @@ def get_window(config: ModelConfig) -> str:
 
 def set_positions(config: ModelConfig, kind: str) -> ModelConfig:
     axes = config.positions.axes if kind in ("rotary", "learned") else 1
-    changed = replace(config.positions, kind=kind, axes=axes, turned=None, other=None)  # type: ignore[arg-type]
+    changed = replace(config.positions, kind=kind, axes=axes, turned=None, other=None, relative_bias=False)  # type: ignore[arg-type]
     return replace(config, positions=changed)
 
 

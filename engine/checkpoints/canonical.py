@@ -79,7 +79,8 @@ def canonical_positions(config: ModelConfig) -> Positions:
     if given.kind == "learned":  # what is real is counted, or all: without padding that is one model
         tokens = given.counted == "tokens"
         plain = replace(plain, counted="tokens" if tokens else "all", padding=given.padding if tokens else 0)
-    if given.kind == "relative":
+        plain = replace(plain, relative_bias=given.relative_bias)
+    if given.has_buckets:
         plain = replace(plain, buckets=given.buckets, farthest=given.farthest)
     if given.kind == "rotary":
         return with_other_layers(replace(plain, pairs=given.pairs or "halves"), given.other, config.layers)

@@ -95,7 +95,8 @@ class Positions:
 
     `learned` (GPT-2) and `sinusoidal` (Vaswani et al. 2017, section 3.5) add a vector to the embedding; `rotary` (Su et
     al. 2021, RoFormer) turns queries and keys; `alibi` (Press et al. 2022) and `relative` (T5, Raffel et al. 2020,
-    section 2.1) add a bias to the scores.
+    section 2.1) add a bias to the scores. With a `relative_bias` learned positions add T5's bias too (Song et al. 2020,
+    MPNet).
 
     Rotary turns the first `turned` components of a head (None: all). The two numbers that share an angle stand
     `halves` apart or are `neighbours`; None is halves for rotary and neighbours for sinusoidal, as published.
@@ -148,6 +149,13 @@ class Positions:
     farthest: int = field(
         default=128, metadata=Option(help="From this distance on all keys share the last bias.", when=is_relative)
     )
+    relative_bias: bool = field(
+        default=False,
+        metadata=Option(
+            help="A learned bias for each distance is added to the scores, besides the vector of the position.",
+            when=lambda said, recipe: said["kind"] == "learned" and is_alone(said, recipe),
+        ),
+    )
     axes: int = field(
         default=1,
         metadata=Option(
@@ -165,6 +173,11 @@ class Positions:
     padding: int = field(
         default=0, metadata=Option(help="The id of the padding, where learned positions count the other tokens.")
     )
+
+    @property
+    def has_buckets(self) -> bool:
+        """True if each bucket of distances has a learned bias."""
+        return self.kind == "relative" or self.relative_bias
 
     def of_layer(self, layer: int) -> Positions:
         """Scheme of one layer, as that of all layers of a model."""

@@ -168,13 +168,15 @@ def check_positions(config: ModelConfig) -> None:
         check_scaling(positions.theta, positions.scaling, turned)
     if positions.other is not None:
         check_other(config, positions.other, turned)
-    if positions.kind == "relative" and not 2 < positions.buckets < 2 * positions.farthest:
+    if positions.has_buckets and not 2 < positions.buckets < 2 * positions.farthest:
         raise ValueError(
             f"positions.buckets must be above 2, and farthest beyond half of them, got {positions.buckets}."
         )
     plain = positions.kind == "learned" and positions.axes == 1 and config.encoder is None
     if positions.counted != "all" and not plain:
         raise ValueError("positions.counted past padding are learned ones of one stack; leave it out.")
+    if positions.relative_bias and not plain:
+        raise ValueError("positions.relative_bias stands beside learned positions of one stack; leave it out.")
     if positions.axes == 2 and config.infill is None:
         raise ValueError("positions.axes 2 are a gap's and a span's; they need the marks of infill.")
 

@@ -138,6 +138,7 @@ def mlp_drawing(config: ModelConfig, mlp: MLP) -> dict[str, Any]:
 
 def attention_drawing(config: ModelConfig, attention: Attention, across: bool = False) -> dict[str, Any]:
     notes = [] if across or config.positions.kind not in POSITIONS else [POSITIONS[config.positions.kind]]
+    notes += ["a bias for each distance"] if not across and config.positions.relative_bias else []
     notes += ["of two kinds"] if not across and config.positions.kind == "rotary" and config.positions.axes == 2 else []
     if not across and config.positions.other is not None:
         notes.append(f"otherwise turned in {len(config.positions.other.layers)} of {config.layers}")

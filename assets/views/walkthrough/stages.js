@@ -510,9 +510,13 @@ const ATTENTION_STEPS = {
     formula: `${model.softcap} · tanh(score / ${model.softcap})`,
     text: "Scores are bent so that none is larger than the cap. Small scores stay nearly as they are.",
   }),
-  bias: () => ({
+  bias: (model) => ({
     formula: "score + bias(distance)",
-    text: "A bias that depends on the distance between two tokens is added to their score. It is how this model knows the order of tokens.",
+    text:
+      "A bias that depends on the distance between two tokens is added to their score. " +
+      (model.positions === "learned"
+        ? "Together with the vectors of positions it is how this model knows the order of tokens."
+        : "It is how this model knows the order of tokens."),
   }),
   mask: () => ({
     formula: "0, or −∞ where a token may not be seen",

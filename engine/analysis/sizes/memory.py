@@ -191,7 +191,7 @@ class Tally:
         """`read` are the keys' tokens. The input is kept once for queries, keys and values."""
         config, layers, heads = stack.config, stack.L, Symbol("H", attention.heads)
         explicit = attention.softcap is not None or attention.nearest is not None or attention.sinks
-        biased = config.positions.kind == "relative" and not across and not explicit
+        biased = config.positions.has_buckets and not across and not explicit
         queries = stack.heads(attention)
         keys = queries if biased else stack.kv_heads(attention)
         values = keys if attention.latent is None else stack.values(attention)

@@ -72,6 +72,9 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
     if positions.kind == "learned":
         rows = Symbol("N", config.context) * stack.embedding_width
         yield Part("positions, W_P", f"{prefix}embed.positions.weight", f"{prefix}positions", "matrix", rows)
+        if positions.counted == "tokens":
+            place = f"{prefix}embed.padded"
+            yield Part("position of padding", place, f"{prefix}positions", "vector", stack.embedding_width)
         if positions.axes == 2:
             inside = f"{prefix}embed.within.weight"
             yield Part("positions in the span", inside, f"{prefix}positions", "matrix", rows)
@@ -81,7 +84,7 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
     if config.embedding.norm:
         each = norm_width(config) * stack.embedding_width
         yield Part("norm of the embedding", f"{prefix}embed.norm.*", f"{prefix}embed_norm", "norm", each)
-    if positions.kind == "relative":
+    if positions.has_buckets:
         table = Symbol("R", positions.buckets) * Symbol("H", config.attention.heads)
         yield Part("relative positions", f"{prefix}relative.weight", f"{prefix}relative", "matrix", table)
     yield from block_parts(stack)

@@ -122,6 +122,10 @@ VARIANTS = {
     "narrow vectors": {"embedding": Embedding(width=6)},
     "odd width of sinusoids": {"positions": "sinusoidal", "embedding": Embedding(width=7)},
     "one class at each position": {"attention": {"mask": "full"}, "head": OutputHead("token", 1, dense=True)},
+    "learned positions, and a bias for each distance": {
+        "positions": Positions("learned", relative_bias=True, buckets=6, farthest=8),
+        "attention": {"mask": "full"},
+    },
     "both directions, ALiBi": {"positions": "alibi", "attention": {"mask": "full"}},
 }
 

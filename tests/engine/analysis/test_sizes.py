@@ -105,6 +105,10 @@ KINDS: dict[str, ModelConfig] = {
         SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"),
         embedding=Embedding(segments=2, norm=True), head=OutputHead("masked", bias=True),
     ),
+    "mpnet": replace(
+        SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
+        positions=Positions(relative_bias=True, counted="tokens", padding=1),
+    ),
     "gpt-j": replace(
         SMALL, positions=Positions("rotary", turned=4, pairs="neighbours"), sublayers="parallel_one_norm", tied=False,
         head=OutputHead(bias=True),
@@ -283,6 +287,8 @@ def test_operations_are_those_that_pytorch_counts(subtests: pytest.Subtests) -> 
             routed = (
                 config.mlp is not None and config.mlp.experts is not None
             )  # by numbers, which meta tensors have not
+            if config.positions.counted == "tokens":  # by ids too; the work is the same
+                config = replace(config, positions=replace(config.positions, counted="all"))
             place = "cpu" if routed else "meta"
             model = initialise(Transformer(config), 0) if routed else deepcopy(blueprint(config)).to("meta")
             with torch.device(place), torch.no_grad(), FlopCounterMode(display=False) as counter:
