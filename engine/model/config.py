@@ -197,7 +197,8 @@ class Norm:
     sublayer, on the stream `after` it, on its `output` before that is added (OLMo 2), or first and last (`around`).
 
     `final` puts one more behind the last block; None does unless norms stand after. `learned` leaves out a layer norm's
-    bias ("weight"), or all that a norm learns ("none": OLMo, Groeneveld et al. 2024, section 2.1).
+    bias ("weight"), or all that a norm learns ("none": OLMo, Groeneveld et al. 2024, section 2.1). Without the `first`
+    attention reads the stream as it is in layer 0 (Warner et al. 2024, ModernBERT, whose embedding has a norm).
     """
 
     kind: NormKind = field(
@@ -230,6 +231,14 @@ class Norm:
         metadata=Option(
             help="A norm's weight and, of a layer norm, a bias are learned; the weight alone; or nothing.",
             when=lambda said, _: said["kind"] in ("layer", "rms"),
+        ),
+    )
+
+    first: bool = field(
+        default=True,
+        metadata=Option(
+            help="A norm before the attention of layer 0 too. Off: it reads the stream as it is.",
+            when=lambda said, recipe: said["kind"] != "none" and said["place"] == "before" and is_alone(said, recipe),
         ),
     )
 
@@ -272,12 +281,12 @@ class Attention:
     (Shazeer 2019).
 
     `d_head` defaults to d_model / heads, `scale` to 1 / sqrt(d_head). `window` limits how many keys back a query
-    sees, itself included, in the layers `windowed` (None: all); `block` cuts an image into squares of that many
-    patches a side and lets a patch see its own square. `nearest` keeps the k highest scores of each row (Bertsch et
-    al. 2023, Unlimiformer). `softcap` c makes scores c tanh(score / c) (Gemma 2). With `sinks` each head has a learned
-    score besides, to which the softmax gives its share of every row (OpenAI 2025, gpt-oss). `qk_norm` normalises
-    queries and keys: each head by itself, with weights that all share ("head", Qwen3) or with its own ("each", Command
-    R+), or all together ("all", OLMo 2).
+    sees, itself included, and as many ahead where it sees both sides, in the layers `windowed` (None: all); `block`
+    cuts an image into squares of that many patches a side and lets a patch see its own square. `nearest` keeps the k
+    highest scores of each row (Bertsch et al. 2023, Unlimiformer). `softcap` c makes scores c tanh(score / c) (Gemma
+    2). With `sinks` each head has a learned score besides, to which the softmax gives its share of every row (OpenAI
+    2025, gpt-oss). `qk_norm` normalises queries and keys: each head by itself, with weights that all share ("head",
+    Qwen3) or with its own ("each", Command R+), or all together ("all", OLMo 2).
     """
 
     heads: int = field(
@@ -306,7 +315,10 @@ class Attention:
         metadata=Option(help="Causal: a token sees those before it and itself. Full: all. Prefix: all before a gap."),
     )
     window: int | None = field(
-        default=None, metadata=Option(help="How many keys back a query sees, itself included. Empty: all.")
+        default=None,
+        metadata=Option(
+            help="How many keys back a query sees, itself included, and as many ahead in a full mask. Empty: all."
+        ),
     )
     windowed: tuple[int, ...] | None = field(
         default=None,
@@ -530,11 +542,12 @@ class OutputHead:
     """Output head on the last residual stream.
 
     `language`: logits over the vocabulary. `masked`: the same behind a dense layer with `activation` and norm (BERT).
-    `token`: one of `classes` at each position, behind one more `dense` layer with `activation` where there is one
-    (Clark et al. 2020, whose only class is "replaced"). `span`: at each position whether an answer starts there and
+    `token`: one of `classes` at each position. `span`: at each position whether an answer starts there and
     whether it ends there (Devlin et al. 2019, section 4.2). `sequence`: one of `classes` for the whole, at the `first`
     position, at the `last` that is real (a causal model has read the whole text only there), or of the `mean` of all
     that are real (Chen et al. 2020, section 2.3). `none`: nothing.
+    A head over classes may have one more `dense` layer with `activation` before them (Clark et al. 2020), and a `norm`
+    behind that (ModernBERT), as a masked head has; `dense_bias` is that layer's, in either.
     `pooler` is tanh(W x + b) at that position, or another `pooler_activation`, which `sequence` and `next_sentence`
     (BERT's second head) then read. `averaged` has a second classifier on the second position, and the mean of both as
     its logits (Touvron et al. 2021, section 4). `bias` None is each kind's own: none over tokens, one over classes.
@@ -576,11 +589,23 @@ class OutputHead:
         default="gelu",
         metadata=Option(
             help="What each neuron of the dense layer before the outputs does to its input.",
-            when=has_head("masked", "token"),
+            when=lambda said, _: said["kind"] == "masked" or bool(said["dense"]),
         ),
     )
     dense: bool = field(
-        default=False, metadata=Option(help="One more layer stands before the classes.", when=has_head("token"))
+        default=False,
+        metadata=Option(help="One more layer stands before the classes.", when=has_head("sequence", "token", "span")),
+    )
+    dense_bias: bool = field(
+        default=True,
+        metadata=Option(
+            help="A bias is added by the dense layer before the outputs.",
+            when=lambda said, _: said["kind"] == "masked" or bool(said["dense"]),
+        ),
+    )
+    norm: bool = field(
+        default=False,
+        metadata=Option(help="A norm stands behind that layer.", when=lambda said, _: bool(said["dense"])),
     )
     pooler: bool = field(
         default=False,
@@ -759,7 +784,8 @@ class ModelConfig:
     def of_layer(self, layer: int) -> ModelConfig:
         """The config of which one layer is built: what differs from layer to layer is that layer's."""
         mlp = None if self.mlp is None else self.mlp.of_layer(layer)
-        return replace(self, positions=self.positions.of_layer(layer), mlp=mlp)
+        norm = self.norm if layer == 0 else replace(self.norm, first=True)
+        return replace(self, positions=self.positions.of_layer(layer), mlp=mlp, norm=norm)
 
     @property
     def experts_by_layer(self) -> dict[int, Experts]:

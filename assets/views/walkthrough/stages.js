@@ -131,7 +131,10 @@ function entering(trace) {
 function block(trace, focus, layer) {
   const { model } = trace;
   /** @param {string} part */
-  const has = (part) => trace.hooks.includes(part) && (turned(model, layer) || !part.endsWith("_rotated"));
+  const has = (part) =>
+    trace.hooks.includes(part) &&
+    (turned(model, layer) || !part.endsWith("_rotated")) &&
+    (model.first_norm || layer > 0 || !part.startsWith("norm1."));
   const before = model.norm_place !== "after";
   /** @param {string} id */
   const norm = (id, title = "norm") =>
@@ -362,6 +365,8 @@ function leaving(trace) {
   const normed = trace.has("head.norm.out");
   return [
     ...list,
+    out("mean", "mean", "of all", "head.mean"),
+    narrow,
     out("transform", "head", "dense", normed ? "head.norm.out" : "head.post", "residual", {
       open: steps("head.", [
         ["pre", "dense"],
@@ -369,8 +374,6 @@ function leaving(trace) {
         ["norm.out", "norm"],
       ]),
     }),
-    out("mean", "mean", "of all", "head.mean"),
-    narrow,
     trace.has("next_sentence")
       ? out("follows", "pair", "yes, no", "next_sentence", "probability", {
           least: 40,
@@ -656,8 +659,11 @@ const ABOUT = {
       `What a token’s experts write is added up${/** @type {Experts} */ (model.experts).shared ? ", with that of an expert that all tokens see" : ""}.`,
   }),
   transform: (model) => ({
-    formula: `norm(${model.head_activation}(x W + b))`,
-    text: "One more dense layer prepares the stream for the vocabulary. Its result is compared with every token’s vector.",
+    formula: `${model.head_norm ? "norm(" : ""}${model.head_activation}(x W${model.dense_bias ? " + b" : ""})${model.head_norm ? ")" : ""}`,
+    text:
+      model.head === "masked"
+        ? "One more dense layer prepares the stream for the vocabulary. Its result is compared with every token’s vector."
+        : "One more dense layer stands before the classes, which read its result.",
   }),
   mean: () => ({
     formula: "Σ x / n",

@@ -109,6 +109,18 @@ KINDS: dict[str, ModelConfig] = {
         SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
         positions=Positions(relative_bias=True, counted="tokens", padding=1),
     ),
+    **{
+        f"modernbert-{kind}": replace(
+            SMALL, attention=Attention(4, bias=False, out_bias=False, mask="full", window=5, windowed=(1,)), mlp=GATED,
+            positions=ROTARY, norm=Norm(learned="weight", first=False), embedding=Embedding(norm=True), head=head,
+        )
+        for kind, head in {
+            "masked": OutputHead("masked", bias=True, dense_bias=False),
+            "first": OutputHead("sequence", 3, dense=True, norm=True),
+            "mean": OutputHead("sequence", 3, read="mean", dense=True, dense_bias=False, norm=True),
+            "token": OutputHead("token", 3, dense=True, norm=True),
+        }.items()
+    },
     "gpt-j": replace(
         SMALL, positions=Positions("rotary", turned=4, pairs="neighbours"), sublayers="parallel_one_norm", tied=False,
         head=OutputHead(bias=True),
