@@ -187,16 +187,25 @@ def through_vocabulary(
     pre, post = (trace[f"head.{name}"][0, row].double() for name in ("pre", "post"))
     read, shift = hold_norm(head.norm, read, post)
     read = read * gain_of(pre, post)
-    return read @ head.dense.weight.double(), constant + shift + read @ head.dense.bias.double()
+    return read @ head.dense.weight.double(), constant + shift + dense_bias(head.dense, read)
 
 
 def through_classes(head: ClassHead, trace: Trace, id: int, row: int) -> tuple[Tensor, Tensor]:
     read, constant = head.weight[id : id + 1].double(), bias_of(head, id)
     if head.dense is not None:
-        read = read * gain_of(trace["head.pre"][0, row], trace["head.post"][0, row])
-        constant = constant + read @ head.dense.bias.double()
+        at = (0,) if trace["head.pre"].dim() == 2 else (0, row)
+        pre, post = (trace[f"head.{name}"][at].double() for name in ("pre", "post"))
+        if head.norm is not None:
+            read, shift = hold_norm(head.norm, read, post)
+            constant = constant + shift
+        read = read * gain_of(pre, post)
+        constant = constant + dense_bias(head.dense, read)
         read = read @ head.dense.weight.double()
     return narrow(head, read), constant
+
+
+def dense_bias(dense: nn.Linear, read: Tensor) -> Tensor:
+    return read.new_zeros(len(read)) if dense.bias is None else read @ dense.bias.double()
 
 
 def narrow(head: LanguageHead | ClassHead, read: Tensor) -> Tensor:

@@ -63,7 +63,7 @@ def get_window(config: ModelConfig) -> str:
 
 def set_positions(config: ModelConfig, kind: str) -> ModelConfig:
     axes = config.positions.axes if kind in ("rotary", "learned") else 1
-    changed = replace(config.positions, kind=kind, axes=axes, turned=None, other=None)  # type: ignore[arg-type]
+    changed = replace(config.positions, kind=kind, axes=axes, turned=None, other=None, relative_bias=False)  # type: ignore[arg-type]
     return replace(config, positions=changed)
 
 
@@ -88,11 +88,11 @@ def norm_parts_learned(config: ModelConfig) -> Sequence[str]:
 
 
 def set_place(config: ModelConfig, place: str) -> ModelConfig:
-    return replace(config, norm=replace(config.norm, place=place))  # type: ignore[arg-type]
+    return replace(config, norm=replace(config.norm, place=place, first=True))  # type: ignore[arg-type]
 
 
 def set_sublayers(config: ModelConfig, kind: str) -> ModelConfig:
-    return replace(config, sublayers=kind)  # type: ignore[arg-type]
+    return replace(config, sublayers=kind, norm=replace(config.norm, first=True))  # type: ignore[arg-type]
 
 
 def get_mlp(config: ModelConfig) -> str:
@@ -177,7 +177,9 @@ def biases(config: ModelConfig) -> Sequence[str]:
 
 def set_head(config: ModelConfig, kind: str) -> ModelConfig:
     classes = config.head.classes or (CLASSES if kind in ("sequence", "token") else 0)
-    return replace(config, head=replace(config.head, kind=kind, classes=classes))  # type: ignore[arg-type]
+    dense = config.head.dense and kind in ("sequence", "token", "span")
+    changed: dict[str, Any] = {"kind": kind, "classes": classes, "dense": dense, "norm": config.head.norm and dense}
+    return replace(config, head=replace(config.head, **changed))
 
 
 def get_pooler(config: ModelConfig) -> str:
@@ -185,7 +187,8 @@ def get_pooler(config: ModelConfig) -> str:
 
 
 def set_pooler(config: ModelConfig, wanted: str) -> ModelConfig:
-    return replace(config, head=replace(config.head, pooler=wanted == "yes", next_sentence=False))
+    kept = {} if wanted == "no" else {"dense": False, "norm": False}
+    return replace(config, head=replace(config.head, pooler=wanted == "yes", next_sentence=False, **kept))  # type: ignore[arg-type]
 
 
 def get_stacks(config: ModelConfig) -> str:
@@ -197,7 +200,8 @@ def set_stacks(config: ModelConfig, wanted: str) -> ModelConfig:
     if wanted == "one":
         return replace(config, encoder=None, cross=None)
     seeing = replace(config.attention, mask="full", window=None, windowed=None)
-    return replace(config, encoder=Encoder(config.layers, seeing, config.mlp))
+    norm = replace(config.norm, first=True)
+    return replace(config, encoder=Encoder(config.layers, seeing, config.mlp), norm=norm)
 
 
 def get_input(config: ModelConfig) -> str:
@@ -235,7 +239,8 @@ def get_sharing(config: ModelConfig) -> str:
 
 
 def set_sharing(config: ModelConfig, wanted: str) -> ModelConfig:
-    return replace(config, distinct=None if wanted == EACH else int(wanted))
+    norm = replace(config.norm, first=config.norm.first or wanted != EACH)
+    return replace(config, distinct=None if wanted == EACH else int(wanted), norm=norm)
 
 
 def sharings(config: ModelConfig) -> Sequence[str]:

@@ -43,7 +43,7 @@ def canonical_config(config: ModelConfig) -> ModelConfig:
 def canonical_norm(config: ModelConfig) -> Norm:
     given = replace(config.norm, final=config.final_norm)
     if given.kind == "none":
-        return replace(given, eps=0.0, learned="all")
+        return replace(given, eps=0.0, learned="all", first=True)
     return replace(given, learned="all") if given.kind == "rms" and given.has_weight else given
 
 
@@ -79,7 +79,8 @@ def canonical_positions(config: ModelConfig) -> Positions:
     if given.kind == "learned":  # what is real is counted, or all: without padding that is one model
         tokens = given.counted == "tokens"
         plain = replace(plain, counted="tokens" if tokens else "all", padding=given.padding if tokens else 0)
-    if given.kind == "relative":
+        plain = replace(plain, relative_bias=given.relative_bias)
+    if given.has_buckets:
         plain = replace(plain, buckets=given.buckets, farthest=given.farthest)
     if given.kind == "rotary":
         return with_other_layers(replace(plain, pairs=given.pairs or "halves"), given.other, config.layers)
@@ -114,8 +115,8 @@ def canonical_head(config: ModelConfig) -> OutputHead:
     if given.kind == "none":
         return plain
     plain = replace(plain, bias=given.has_bias)
-    if given.kind == "token" and given.dense:
-        plain = replace(plain, dense=True, activation=given.activation)
+    if given.dense:
+        plain = replace(plain, dense=True, activation=given.activation, dense_bias=given.dense_bias, norm=given.norm)
     if given.kind == "sequence" and given.averaged:
         plain = replace(plain, averaged=True)
     if given.kind not in PREDICTS:
@@ -130,5 +131,7 @@ def canonical_head(config: ModelConfig) -> OutputHead:
         averaged=False,
         narrow=False,
         outputs=config.outputs,
+        norm=False,
         activation=given.activation if given.kind == "masked" else plain.activation,
+        dense_bias=given.dense_bias if given.kind == "masked" else plain.dense_bias,
     )

@@ -19,7 +19,8 @@ from engine.model.config import ModelConfig
 WITHOUT_EFFECT = (
     "_name_or_path", "model_type", "architectures", "dtype", "torch_dtype", "auto_map", "custom_pipelines", "name",
     "is_encoder_decoder", "tokenizer_class", "prefix", "finetuning_task", "language", "task_specific_params",
-    "id2label", "label2id", "num_labels", "_num_labels", "problem_type", "sep_token_id",  # of no head that is not asked
+    "id2label", "label2id", "num_labels", "_num_labels", "problem_type", "sep_token_id",
+    "cls_token_id",  # of no head that is not asked
     "return_dict", "torchscript", "output_past", "use_bfloat16", "xla_device", "gradient_checkpointing",
     "_attn_implementation", "attn_implementation", "_attn_implementation_autoset", "chunk_size_feed_forward",
     "reorder_and_upcast_attn", "pretraining_tp", "slow_but_exact",  # the same numbers in another way
@@ -39,6 +40,8 @@ WITHOUT_EFFECT = (
     "masked_softmax_fusion", "offset_alibi", "skip_bias_add", "skip_bias_add_qkv", "unk_token_id",
     "unsloth_version", "unsloth_fixed", "order_of_interleaved_layers", "use_embedding_sharing", "use_gated_activation",
     "use_parallel_block", "use_parallel_embedding", "verbose", "tokenizer_name",
+    "initializer_cutoff_factor", "deterministic_flash_attn", "reference_compile", "repad_logits_with_grad",
+    "sparse_prediction", "sparse_pred_ignore_index",  # of training, and of how the same is computed
     "model_max_length",  # read by no class of transformers
 )  # fmt: skip
 KNOWN = frozenset({*KEYS_OF_QUANTISATION, *WITHOUT_EFFECT, *OF_WRITING, *READ, *NEUTRAL, *ELSEWHERE})
@@ -50,6 +53,7 @@ DOUBLES = (
     ("attention_layers", "attention_types"),
     ("layer_types", "max_window_layers"),
     ("layer_types", "sliding_window_pattern"),
+    ("layer_types", "global_attn_every_n_layers"),
     ("no_rope_layers", "no_rope_layer_interval"),
     ("num_labels", "id2label"),
     *OF_ROTATION,

@@ -198,6 +198,12 @@ class Family:
         """True where tensors of these names tell this architecture from its sisters."""
         return all(sign in stored or sign.removeprefix(self.optional_prefix) in stored for sign in self.signs)
 
+    def holds_head(self, stored: Collection[str]) -> bool:
+        """True where any tensor of these names is of this architecture's head alone."""
+        rows = (row for row in self.rows if row[1] is not DROPPED and "head." in str(row[1]))
+        sources = {source for row in rows for source in ((row[0],) if isinstance(row[0], str) else row[0])}
+        return any(not sources.isdisjoint(self.spellings(name)) for name in stored)
+
     @property
     def head(self) -> str:
         kind: str = self.always.get("head.kind", "language")

@@ -13,11 +13,11 @@ CLASSES = 2  # until somebody says how many
 
 def with_head(config: ModelConfig, kind: HeadKind, family: str = "") -> ModelConfig:
     """`config` with a head of that kind; `family` is what it was read as. ELECTRA's discriminator is no tagger."""
-    if config.head.kind == kind and not (kind == "token" and config.head.dense):
+    if config.head.kind == kind and not (kind == "token" and config.head.dense and not config.head.norm):
         return replace(config, head=replace(config.head, link=None))
     published, theirs = family_for(config, family)
     sisters = () if published is NATIVE else FAMILIES[published.name]
-    sister = next((one for one in sisters if one.head == kind and not one.always.get("head.dense")), None)
+    sister = next((one for one in sisters if one.head == kind and "head.classes" not in one.always), None)
     if sister is not None:
         named = {"id2label": {str(i): f"LABEL_{i}" for i in range(CLASSES)}}
         found = sister.read_config({**theirs, "architectures": [sister.architecture], **named})

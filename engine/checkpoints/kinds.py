@@ -121,6 +121,7 @@ KINDS: Mapping[str, Kind] = {
     **name_each(
         POSITIVE,
         "attn_logit_softcapping final_logit_softcapping rope_theta rope_local_base_freq rotary_emb_base factor "
+        "local_rope_theta global_rope_theta "
         "routed_scaling_factor "
         "swiglu_alpha swiglu_limit low_freq_factor high_freq_factor attention_factor beta_slow beta_fast",
     ),

@@ -315,7 +315,8 @@ def open_with_config(place: CheckpointLocation, weights: Weights, corrections: M
     check_not_quantised(weights)
     family = choose_family(theirs, weights.shapes)
     config = read_family_config(family, theirs)
-    notes += describe_unread(theirs, family) + describe_doubles(dict(theirs), family)
+    notes += describe_left_out(theirs, family) + describe_unread(theirs, family)
+    notes += describe_doubles(dict(theirs), family)
     notes += tuple(filter(None, (describe_defaults(theirs, family),)))
     return with_modules(
         OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings, (), notes), place
@@ -376,7 +377,8 @@ def open_by_inference(weights: Weights, path: Path, corrections: Mapping[str, An
 def choose_family(theirs: Mapping[str, Any], stored: Collection[str]) -> Family:
     """Choose a family by `model_type`, or in old files by the architecture; `stored` are the file's tensors.
 
-    Of a type's architectures with the head that config.json names, the first of which the file has all signs.
+    Of a type's architectures with the head that config.json names, the first of which the file has all signs; of those
+    without a head where that is a masked one, of which the file has nothing.
     """
     named = theirs.get("model_type")
     of_type = FAMILIES.get(named, ()) if isinstance(named, str) else ()
@@ -388,7 +390,17 @@ def choose_family(theirs: Mapping[str, Any], stored: Collection[str]) -> Family:
         known = ", ".join(dict.fromkeys(name for f in of_type for name in (f.architecture or "", *f.also)))
         raise ValueError(f"config.json's architectures must be one of {known}, got {theirs['architectures']!r:.80}.")
     among = [family for family in of_type if not heads or family.head in heads]
+    if heads == {"masked"} and not any(family.holds_head(stored) for family in among):
+        among = [family for family in of_type if family.head == "none"] or among
     return next((family for family in among if family.shows(stored)), among[0])
+
+
+def describe_left_out(theirs: Mapping[str, Any], family: Family) -> tuple[str, ...]:
+    """Sentence about a masked head that config.json names and the file lacks, as those of sentence-transformers do."""
+    masked = [one for one in FAMILIES.get(family.name, ()) if one.head == "masked" and declares_family(theirs, one)]
+    if not masked or family.head == "masked":
+        return ()
+    return (f"config.json names {masked[0].architecture} and the file has no head: opened as {family.architecture}.",)
 
 
 def describe_unknown(theirs: Mapping[str, Any]) -> str:

@@ -22,11 +22,14 @@ from engine.checkpoints.rotary import (
 from engine.checkpoints.windows import SLIDING, WHOLE
 
 
-def keys_by_window(window: Key, theta: float, near: float, near_name: str | None = None) -> tuple[Key, ...]:
+def keys_by_window(
+    window: Key, theta: float, near: float, near_name: str | None = None, far_name: str = "rope_theta"
+) -> tuple[Key, ...]:
     """Keys of a family whose layers have the window that `window` reads.
 
     `theta` counts where config.json says none, and `near` for layers with a window, for which older files call it
-    `near_name`.
+    `near_name`, as they call that of the others `far_name`. With another name than `rope_theta` what they say as
+    `rope_scaling` is of all layers.
     """
 
     def flatten(theirs: Table, kind: str) -> dict[str, Any]:
@@ -39,7 +42,9 @@ def keys_by_window(window: Key, theta: float, near: float, near_name: str | None
         own = {"rope_theta": near if near_name is None else theirs.get(near_name) or near}
         beside: Mapping[str, Any] = {}
         if kind == WHOLE:
-            own, beside = {"rope_theta": theirs.get("rope_theta") or theta}, theirs.get("rope_scaling") or {}
+            own = {"rope_theta": theirs.get(far_name) or theta}
+        if kind == WHOLE or far_name != "rope_theta":
+            beside = theirs.get("rope_scaling") or {}
         said = {name: value for name, value in (tables.get(kind) or {}).items() if value is not None}
         return {CONTEXT: theirs[CONTEXT], TRAINED: theirs.get(TRAINED), "rope_parameters": {**own, **said, **beside}}
 
@@ -81,7 +86,7 @@ def keys_by_window(window: Key, theta: float, near: float, near_name: str | None
             reads=lambda _, theirs: read(theirs),
             writes=write,
         ),
-        write_only_key("rope_theta", lambda ours: ours["positions"]["theta"]),
+        write_only_key(far_name, lambda ours: ours["positions"]["theta"]),
         OLD_SCALING,
         *([] if near_name is None else [write_only_key(near_name, write_near)]),
     )

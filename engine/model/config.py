@@ -97,7 +97,8 @@ class Positions:
 
     `learned` (GPT-2) and `sinusoidal` (Vaswani et al. 2017, section 3.5) add a vector to the embedding; `rotary` (Su et
     al. 2021, RoFormer) turns queries and keys; `alibi` (Press et al. 2022) and `relative` (T5, Raffel et al. 2020,
-    section 2.1) add a bias to the scores.
+    section 2.1) add a bias to the scores. With a `relative_bias` learned positions add T5's bias too (Song et al. 2020,
+    MPNet).
 
     Rotary turns the first `turned` components of a head (None: all). The two numbers that share an angle stand
     `halves` apart or are `neighbours`; None is halves for rotary and neighbours for sinusoidal, as published.
@@ -150,6 +151,13 @@ class Positions:
     farthest: int = field(
         default=128, metadata=Option(help="From this distance on all keys share the last bias.", when=is_relative)
     )
+    relative_bias: bool = field(
+        default=False,
+        metadata=Option(
+            help="A learned bias for each distance is added to the scores, besides the vector of the position.",
+            when=lambda said, recipe: said["kind"] == "learned" and is_alone(said, recipe),
+        ),
+    )
     axes: int = field(
         default=1,
         metadata=Option(
@@ -167,6 +175,11 @@ class Positions:
     padding: int = field(
         default=0, metadata=Option(help="The id of the padding, where learned positions count the other tokens.")
     )
+
+    @property
+    def has_buckets(self) -> bool:
+        """True if each bucket of distances has a learned bias."""
+        return self.kind == "relative" or self.relative_bias
 
     def of_layer(self, layer: int) -> Positions:
         """Scheme of one layer, as that of all layers of a model."""
@@ -186,7 +199,8 @@ class Norm:
     sublayer, on the stream `after` it, on its `output` before that is added (OLMo 2), or first and last (`around`).
 
     `final` puts one more behind the last block; None does unless norms stand after. `learned` leaves out a layer norm's
-    bias ("weight"), or all that a norm learns ("none": OLMo, Groeneveld et al. 2024, section 2.1).
+    bias ("weight"), or all that a norm learns ("none": OLMo, Groeneveld et al. 2024, section 2.1). Without the `first`
+    attention reads the stream as it is in layer 0 (Warner et al. 2024, ModernBERT, whose embedding has a norm).
     """
 
     kind: NormKind = field(
@@ -219,6 +233,14 @@ class Norm:
         metadata=Option(
             help="A norm's weight and, of a layer norm, a bias are learned; the weight alone; or nothing.",
             when=lambda said, _: said["kind"] in ("layer", "rms"),
+        ),
+    )
+
+    first: bool = field(
+        default=True,
+        metadata=Option(
+            help="A norm before the attention of layer 0 too. Off: it reads the stream as it is.",
+            when=lambda said, recipe: said["kind"] != "none" and said["place"] == "before" and is_alone(said, recipe),
         ),
     )
 
@@ -261,12 +283,12 @@ class Attention:
     (Shazeer 2019).
 
     `d_head` defaults to d_model / heads, `scale` to 1 / sqrt(d_head). `window` limits how many keys back a query
-    sees, itself included, in the layers `windowed` (None: all); `block` cuts an image into squares of that many
-    patches a side and lets a patch see its own square. `nearest` keeps the k highest scores of each row (Bertsch et
-    al. 2023, Unlimiformer). `softcap` c makes scores c tanh(score / c) (Gemma 2). With `sinks` each head has a learned
-    score besides, to which the softmax gives its share of every row (OpenAI 2025, gpt-oss). `qk_norm` normalises
-    queries and keys: each head by itself, with weights that all share ("head", Qwen3) or with its own ("each", Command
-    R+), or all together ("all", OLMo 2).
+    sees, itself included, and as many ahead where it sees both sides, in the layers `windowed` (None: all); `block`
+    cuts an image into squares of that many patches a side and lets a patch see its own square. `nearest` keeps the k
+    highest scores of each row (Bertsch et al. 2023, Unlimiformer). `softcap` c makes scores c tanh(score / c) (Gemma
+    2). With `sinks` each head has a learned score besides, to which the softmax gives its share of every row (OpenAI
+    2025, gpt-oss). `qk_norm` normalises queries and keys: each head by itself, with weights that all share ("head",
+    Qwen3) or with its own ("each", Command R+), or all together ("all", OLMo 2).
     """
 
     heads: int = field(
@@ -295,7 +317,10 @@ class Attention:
         metadata=Option(help="Causal: a token sees those before it and itself. Full: all. Prefix: all before a gap."),
     )
     window: int | None = field(
-        default=None, metadata=Option(help="How many keys back a query sees, itself included. Empty: all.")
+        default=None,
+        metadata=Option(
+            help="How many keys back a query sees, itself included, and as many ahead in a full mask. Empty: all."
+        ),
     )
     windowed: tuple[int, ...] | None = field(
         default=None,
@@ -519,11 +544,12 @@ class OutputHead:
     """Output head on the last residual stream.
 
     `language`: logits over the vocabulary. `masked`: the same behind a dense layer with `activation` and norm (BERT).
-    `token`: one of `classes` at each position, behind one more `dense` layer with `activation` where there is one
-    (Clark et al. 2020, whose only class is "replaced"). `span`: at each position whether an answer starts there and
+    `token`: one of `classes` at each position. `span`: at each position whether an answer starts there and
     whether it ends there (Devlin et al. 2019, section 4.2). `sequence`: one of `classes` for the whole, at the `first`
     position, at the `last` that is real (a causal model has read the whole text only there), or of the `mean` of all
     that are real (Chen et al. 2020, section 2.3). `none`: nothing.
+    A head over classes may have one more `dense` layer with `activation` before them (Clark et al. 2020), and a `norm`
+    behind that (ModernBERT), as a masked head has; `dense_bias` is that layer's, in either.
     `pooler` is tanh(W x + b) at that position, or another `pooler_activation`, which `sequence` and `next_sentence`
     (BERT's second head) then read. `averaged` has a second classifier on the second position, and the mean of both as
     its logits (Touvron et al. 2021, section 4). `bias` None is each kind's own: none over tokens, one over classes.
@@ -565,11 +591,23 @@ class OutputHead:
         default="gelu",
         metadata=Option(
             help="What each neuron of the dense layer before the outputs does to its input.",
-            when=has_head("masked", "token"),
+            when=lambda said, _: said["kind"] == "masked" or bool(said["dense"]),
         ),
     )
     dense: bool = field(
-        default=False, metadata=Option(help="One more layer stands before the classes.", when=has_head("token"))
+        default=False,
+        metadata=Option(help="One more layer stands before the classes.", when=has_head("sequence", "token", "span")),
+    )
+    dense_bias: bool = field(
+        default=True,
+        metadata=Option(
+            help="A bias is added by the dense layer before the outputs.",
+            when=lambda said, _: said["kind"] == "masked" or bool(said["dense"]),
+        ),
+    )
+    norm: bool = field(
+        default=False,
+        metadata=Option(help="A norm stands behind that layer.", when=lambda said, _: bool(said["dense"])),
     )
     pooler: bool = field(
         default=False,
@@ -783,7 +821,8 @@ class ModelConfig:
     def of_layer(self, layer: int) -> ModelConfig:
         """The config of which one layer is built: what differs from layer to layer is that layer's."""
         mlp = None if self.mlp is None else self.mlp.of_layer(layer)
-        return replace(self, positions=self.positions.of_layer(layer), mlp=mlp)
+        norm = self.norm if layer == 0 else replace(self.norm, first=True)
+        return replace(self, positions=self.positions.of_layer(layer), mlp=mlp, norm=norm)
 
     @property
     def experts_by_layer(self) -> dict[int, Experts]:

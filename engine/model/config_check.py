@@ -36,6 +36,11 @@ def check_config(config: ModelConfig) -> None:
         raise ValueError(
             'norm.learned must be "all" for a batch norm, got ' + f'"{config.norm.learned}"; leave it out.'
         )
+    plain = config.norm.place == "before" and config.sublayers == "sequential"
+    if not config.norm.first and not (plain and config.encoder is None and config.distinct is None):
+        raise ValueError(
+            "norm.first false is for one stack of different blocks and norms before sequential sublayers; leave it out."
+        )
     if not config.residual_scale > 0:
         raise ValueError(f"residual_scale must be above 0, got {config.residual_scale}.")
     if not 0 <= config.dropout < 1:
@@ -172,13 +177,15 @@ def check_positions(config: ModelConfig) -> None:
         check_scaling(positions.theta, positions.scaling, turned)
     if positions.other is not None:
         check_other(config, positions.other, turned)
-    if positions.kind == "relative" and not 2 < positions.buckets < 2 * positions.farthest:
+    if positions.has_buckets and not 2 < positions.buckets < 2 * positions.farthest:
         raise ValueError(
             f"positions.buckets must be above 2, and farthest beyond half of them, got {positions.buckets}."
         )
     plain = positions.kind == "learned" and positions.axes == 1 and config.encoder is None
     if positions.counted != "all" and not plain:
         raise ValueError("positions.counted past padding are learned ones of one stack; leave it out.")
+    if positions.relative_bias and not plain:
+        raise ValueError("positions.relative_bias stands beside learned positions of one stack; leave it out.")
     if positions.axes == 2 and config.infill is None:
         raise ValueError("positions.axes 2 are a gap's and a span's; they need the marks of infill.")
 
@@ -232,6 +239,10 @@ def check_ends(config: ModelConfig) -> None:
         raise ValueError("head.next_sentence reads the pooler; set head.pooler too.")
     if head.read == "mean" and (head.pooler or head.averaged):
         raise ValueError('head.read "mean" is of all positions, and pooler and averaged read one; leave those out.')
+    if head.dense and (head.pooler or head.averaged or not head.over_classes):
+        raise ValueError("head.dense stands before one layer over classes, without a pooler; leave one of them out.")
+    if head.norm and not head.dense:
+        raise ValueError("head.norm stands behind the dense layer of a head over classes; set head.dense too.")
     if head.averaged and (head.pooler or not (patches is not None and patches.distilled)):
         raise ValueError("head.averaged reads [CLS] and [DIST]; set embedding.patches.distilled, and no pooler.")
     if patches is not None:

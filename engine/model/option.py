@@ -32,7 +32,7 @@ def is_rotary(said: Said, _: Any) -> bool:
 
 
 def is_relative(said: Said, _: Any) -> bool:
-    return bool(said["kind"] == "relative")
+    return bool(said["kind"] == "relative" or said.get("relative_bias"))
 
 
 def is_normed(said: Said, _: Any) -> bool:

@@ -52,7 +52,7 @@ class Stack(Module):
         if config.embedding.patches is None:
             self.hook_tokens = HookPoint("tokens", "batch pos", on_request=True)
         self.embed = Embed(config, shared)
-        self.relative = nn.Embedding(positions.buckets, heads) if positions.kind == "relative" else None
+        self.relative = nn.Embedding(positions.buckets, heads) if positions.has_buckets else None
         self.blocks = nn.ModuleList(Block(config.of_layer(layer)) for layer in range(config.layers))
         if config.distinct is not None:
             share(self.blocks, config.distinct)

@@ -150,6 +150,7 @@ CLASSES = {
     "GPTNeoX": TokenizerClass(models.BPE, set_neox, ENDS | {"pad_token": "<|padding|>"}),
     "Gemma": TokenizerClass(models.BPE, set_gemma, GEMMA_ROLES, keeps_marks=True, in_bytes=True),
     **dict.fromkeys(("Llama", "Phi3"), LLAMA),
+    "MPNet": TokenizerClass(models.WordPiece, set_bert, FAIRSEQ | {"unk_token": "[UNK]"}, *OF_DEBERTA),
     "Pegasus": TokenizerClass(
         models.Unigram, set_pegasus, T5_ROLES | {"mask_token": "<mask_2>"}, ("$A", EOS), ("$A", "$B:0", EOS)
     ),
@@ -168,6 +169,8 @@ OF_TYPE = {
     **dict.fromkeys(("gpt_neox", "mpt", "olmo", "olmoe"), "GPTNeoX"),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "Gemma"),
     **dict.fromkeys(("mistral", "mixtral", "phi3"), ""),  # of these transformers believes the file, whatever it names
+    "mpnet": "MPNet",
+    "nomic_bert": "Bert",
     "pegasus": "Pegasus",
     **dict.fromkeys(("qwen2", "qwen3"), "Qwen2"),
     **dict.fromkeys(("mt5", "t5"), "T5"),

@@ -48,6 +48,8 @@ GIVEN = {
     "distilbert-score": {"text": TEXT, "second": "He lost his ball"},
     "albert": {"text": f"{TEXT} [MASK]", "second": "He lost his ball"},
     "electra": {"text": TEXT},
+    "modernbert": {"text": f"{TEXT} because he lost his ball"},
+    "mpnet": {"text": f"{TEXT}<mask>"},
     "deit": {"picture": "7"},
     "opt-350m": {"text": TEXT},
     "opt-350m-class": {"text": TEXT},
@@ -299,6 +301,39 @@ def fill_encoders(put: Callable[..., None], pieces: Tokenizer, one_segment: Toke
             head=OutputHead("token", 1, dense=True),
         ),
         tokenizer=pieces,
+    )
+    put(
+        "modernbert",
+        ModelConfig(
+            pieces.vocab_size,
+            64,
+            32,
+            3,
+            Attention(4, **LINEAR, mask="full", window=3, windowed=(1, 2)),
+            MLP(40, "gelu", gated=True, bias=False),
+            Positions("rotary", other=OtherRotation((1, 2), 50.0)),
+            Norm(learned="weight", first=False),
+            embedding=normed,
+            head=OutputHead("sequence", 3, read="mean", dense=True, dense_bias=False, norm=True),
+        ),
+        tokenizer=pieces,
+        labels=("sad", "glad", "neither"),
+    )
+    put(
+        "mpnet",
+        ModelConfig(
+            one_segment.vocab_size,
+            64,
+            32,
+            2,
+            whole,
+            MLP(48, "gelu"),
+            Positions(relative_bias=True, buckets=8, farthest=20),
+            after,
+            embedding=normed,
+            head=OutputHead("masked", bias=True),
+        ),
+        tokenizer=one_segment,
     )
     put(
         "deit",

@@ -138,12 +138,15 @@ def mlp_drawing(config: ModelConfig, mlp: MLP) -> dict[str, Any]:
 
 def attention_drawing(config: ModelConfig, attention: Attention, across: bool = False) -> dict[str, Any]:
     notes = [] if across or config.positions.kind not in POSITIONS else [POSITIONS[config.positions.kind]]
+    notes += ["a bias for each distance"] if not across and config.positions.relative_bias else []
     notes += ["of two kinds"] if not across and config.positions.kind == "rotary" and config.positions.axes == 2 else []
     if not across and config.positions.other is not None:
         notes.append(f"otherwise turned in {len(config.positions.other.layers)} of {config.layers}")
     if attention.window is not None:
         some = "" if attention.windowed is None else f" in {len(attention.windowed)} of {config.layers}"
-        notes.append(f"window {attention.window:,}{some}")
+        each = " each way" if attention.mask == "full" else ""
+        notes.append(f"window {attention.window:,}{each}{some}")
+    notes += [] if across or config.norm.first else ["no norm before layer 0"]
     notes += ["each head has a sink"] if attention.sinks else []
     notes += [] if attention.softcap is None else [f"scores capped at {attention.softcap:g}"]
     notes += [] if attention.qk_norm is None else ["q, k normed"]
@@ -173,6 +176,7 @@ def end_drawing(config: ModelConfig) -> dict[str, Any]:
         boxes.append({"id": "head", "label": label, "detail": detail})
     elif head.kind != "none":
         mean = "mean, " if head.kind == "sequence" and head.read == "mean" else ""
+        mean += "dense, norm, " if head.norm else "dense, " if head.dense else ""
         made = f"{narrow}{config.d_embed:,}" if config.narrows else d
         boxes.append({"id": "head", "label": f"{head.kind} head", "detail": f"{mean}{made} → {config.outputs:,}"})
     elif config.narrows:

@@ -140,6 +140,7 @@ def stack_header(config: ModelConfig) -> dict[str, Any]:
         "out_bias": attention.out_bias,
         "mlp_bias": bool(mlp and mlp.bias),
         "sublayers": config.sublayers,
+        "first_norm": config.norm.first,
         "d_mlp": mlp.d_mlp if mlp else None,
         "activation": mlp.activation if mlp else None,
         "gated": bool(mlp and mlp.gated),
@@ -181,6 +182,8 @@ def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
         "head_scale": head.scale,
         "head_softcap": head.softcap,
         "head_activation": head.activation,
+        "head_norm": head.norm or head.kind == "masked",
+        "dense_bias": head.dense_bias,
         "embed_scale": config.embedding.scale,
         "mapped": config.embedding.mapped if config.embedding.width is not None else None,
     }

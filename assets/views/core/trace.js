@@ -12,6 +12,7 @@ import { request } from "./store.js";
  *   head_scale: number | null, head_softcap: number | null, head_activation: string, embed_scale: number, mapped: "tokens" | "all" | null,
  *   layers: number, distinct: number, heads: number, kv_heads: number, d_head: number, scale: number | null, softcap: number | null, sinks: boolean,
  *   mask: string, crosses: boolean, rereads: boolean, bias: boolean, out_bias: boolean, mlp_bias: boolean, sublayers: string, d_mlp: number | null,
+ *   first_norm: boolean, head_norm: boolean, dense_bias: boolean,
  *   activation: string | null, gated: boolean, experts: Experts | null, positions: string, pairs: string, turned: number | null, unturned: number[],
  *   axes: number }} Model
  */

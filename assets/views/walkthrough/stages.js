@@ -150,7 +150,10 @@ function entering(trace) {
 function block(trace, focus, layer) {
   const { model } = trace;
   /** @param {string} part */
-  const has = (part) => trace.hooks.includes(part) && (turned(model, layer) || !part.endsWith("_rotated"));
+  const has = (part) =>
+    trace.hooks.includes(part) &&
+    (turned(model, layer) || !part.endsWith("_rotated")) &&
+    (model.first_norm || layer > 0 || !part.startsWith("norm1."));
   const before = model.norm_place !== "after";
   /** @param {string} id */
   const norm = (id, title = "norm") =>
@@ -398,6 +401,8 @@ function leaving(trace) {
   const normed = trace.has("head.norm.out");
   return [
     ...list,
+    out("mean", "mean", "of all", "head.mean"),
+    narrow,
     out("transform", "head", "dense", normed ? "head.norm.out" : "head.post", "residual", {
       open: steps("head.", [
         ["pre", "dense"],
@@ -405,8 +410,6 @@ function leaving(trace) {
         ["norm.out", "norm"],
       ]),
     }),
-    out("mean", "mean", "of all", "head.mean"),
-    narrow,
     trace.has("next_sentence")
       ? out("follows", "pair", "yes, no", "next_sentence", "probability", {
           least: 40,
@@ -547,9 +550,13 @@ const ATTENTION_STEPS = {
     formula: `${model.softcap} · tanh(score / ${model.softcap})`,
     text: "Scores are bent so that none is larger than the cap. Small scores stay nearly as they are.",
   }),
-  bias: () => ({
+  bias: (model) => ({
     formula: "score + bias(distance)",
-    text: "A bias that depends on the distance between two tokens is added to their score. It is how this model knows the order of tokens.",
+    text:
+      "A bias that depends on the distance between two tokens is added to their score. " +
+      (model.positions === "learned"
+        ? "Together with the vectors of positions it is how this model knows the order of tokens."
+        : "It is how this model knows the order of tokens."),
   }),
   mask: () => ({
     formula: "0, or −∞ where a token may not be seen",
@@ -689,8 +696,11 @@ const ABOUT = {
       `What a token’s experts write is added up${/** @type {Experts} */ (model.experts).shared ? ", with that of an expert that all tokens see" : ""}.`,
   }),
   transform: (model) => ({
-    formula: `norm(${model.head_activation}(x W + b))`,
-    text: "One more dense layer prepares the stream for the vocabulary. Its result is compared with every token’s vector.",
+    formula: `${model.head_norm ? "norm(" : ""}${model.head_activation}(x W${model.dense_bias ? " + b" : ""})${model.head_norm ? ")" : ""}`,
+    text:
+      model.head === "masked"
+        ? "One more dense layer prepares the stream for the vocabulary. Its result is compared with every token’s vector."
+        : "One more dense layer stands before the classes, which read its result.",
   }),
   mean: () => ({
     formula: "Σ x / n",

@@ -219,7 +219,7 @@ class Source:
         pooled = "pooler.out" if self.config.head.kind == "sequence" and self.config.head.pooler else self.last()
         if self.part in ("head.cls", "head.distilled"):
             return self.last()
-        behind = {"head.narrow": ["head.mean"], "head.pre": ["head.narrow"]}
+        behind = {"head.narrow": ["head.mean"], "head.pre": ["head.narrow", "head.mean"]}
         return self.first_of(*behind.get(self.part, ["head.norm.out", "head.post", "head.narrow", "head.mean"]), pooled)
 
     def origin(self, source: str, pos: int) -> int:

@@ -166,6 +166,10 @@ class Tally:
         if config.norm.place == "output":
             self.norms(f"{title}norms", rows, stack.L, outputs, outputs)
             return
+        if not config.norm.first and config.layers:
+            self.norms(f"{title}norms before attention", rows, stack.L - 1, 1, 1)
+            self.norms(f"{title}norms before the MLP", rows, stack.L, int(both), int(both))
+            return
         norms = 1 + (both and config.sublayers != "parallel_one_norm") + stack.crosses + outputs
         inputs = norms - (both and config.sublayers == "parallel")  # two norms of one stream
         self.norms(f"{title}norms", rows, stack.L, inputs, norms)
@@ -191,7 +195,7 @@ class Tally:
         """`read` are the keys' tokens. The input is kept once for queries, keys and values."""
         config, layers, heads = stack.config, stack.L, Symbol("H", attention.heads)
         explicit = attention.softcap is not None or attention.nearest is not None or attention.sinks
-        biased = config.positions.kind == "relative" and not across and not explicit
+        biased = config.positions.has_buckets and not across and not explicit
         queries = stack.heads(attention)
         keys = queries if biased else stack.kv_heads(attention)
         values = keys if attention.latent is None else stack.values(attention)
@@ -284,8 +288,11 @@ class Tally:
             extra = int(config.norm.kind != "none")
             self.keep("head: norm", rows * ((self.normed - 1) * extra * formula(read)))
             self.scales("head", Integer(extra), rows, formula(read))
-        if head.kind == "token" and head.dense:
-            self.keep("head: dense", KEPT_OF_ACTIVATION[head.activation] * rows * read)
+        if head.dense:
+            made, extra = (self.B if whole else rows) * formula(read), int(head.norm and config.norm.kind != "none")
+            self.keep("head: dense", KEPT_OF_ACTIVATION[head.activation] * made)
+            self.keep("head: norm", self.normed * extra * made)
+            self.scales("head", Integer(extra), self.B if whole else rows, formula(read))
         if not pooled or config.narrows:
             self.keep("head: input", (self.B if whole and config.narrows else mean) * read)
         outputs = stacks(config)[-1].outputs

@@ -72,6 +72,9 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
     if positions.kind == "learned":
         rows = Symbol("N", config.context) * stack.embedding_width
         yield Part("positions, W_P", f"{prefix}embed.positions.weight", f"{prefix}positions", "matrix", rows)
+        if positions.counted == "tokens":
+            place = f"{prefix}embed.padded"
+            yield Part("position of padding", place, f"{prefix}positions", "vector", stack.embedding_width)
         if positions.axes == 2:
             inside = f"{prefix}embed.within.weight"
             yield Part("positions in the span", inside, f"{prefix}positions", "matrix", rows)
@@ -81,7 +84,7 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
     if config.embedding.norm:
         each = norm_width(config) * stack.embedding_width
         yield Part("norm of the embedding", f"{prefix}embed.norm.*", f"{prefix}embed_norm", "norm", each)
-    if positions.kind == "relative":
+    if positions.has_buckets:
         table = Symbol("R", positions.buckets) * Symbol("H", config.attention.heads)
         yield Part("relative positions", f"{prefix}relative.weight", f"{prefix}relative", "matrix", table)
     yield from block_parts(stack)
@@ -93,7 +96,8 @@ def block_parts(stack: Stack) -> Iterator[Part]:
     config, place = stack.config, stack.config.norm.place
     of_output = place in ("around", "output")
     if place != "output":
-        yield norm(stack, "norm 1", "blocks.*.norm1", "norm1", stack.blocks)
+        layers = stack.blocks if config.norm.first else Symbol("L_n", max(config.layers - 1, 0))
+        yield norm(stack, "norm 1", "blocks.*.norm1", "norm1", layers)
     yield from attention_parts(stack, config.attention, "attn")
     if of_output:
         yield norm(stack, "norm 1, after", "blocks.*.norm1_after", "norm1_after", stack.blocks)
@@ -210,11 +214,12 @@ def ends(config: ModelConfig) -> Iterator[Part]:
     if head.kind == "none":
         return
     dense = last.read  # how wide a dense layer's result is
-    if head.kind == "masked" or (head.kind == "token" and head.dense):
+    if head.kind == "masked" or head.dense:
         into = d if head.kind == "masked" else dense
         yield Part("head, dense", "head.dense.weight", "head", "matrix", into * dense)
-        yield Part("head, dense bias", "head.dense.bias", "head", "bias", dense)
-    if head.kind == "masked":
+        if head.dense_bias:
+            yield Part("head, dense bias", "head.dense.bias", "head", "bias", dense)
+    if head.kind == "masked" or head.norm:
         yield Part("head, norm", "head.norm.*", "head", "norm", norm_width(config) * dense)
     if config.tied and not head.over_classes:
         yield Part("head, W_U = W_E", "", "head", "matrix", Integer(0))

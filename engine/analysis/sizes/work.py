@@ -117,7 +117,8 @@ def reaches(
     if attention.window is None:
         yield layers, formula(read)
         return
-    near = Minimum(read, Symbol("w", attention.window))
+    w = Symbol("w", attention.window)
+    near = Minimum(read, 2 * w - 1 if attention.mask == "full" else formula(w))
     if attention.windowed is None:
         yield layers, near
         return
@@ -141,8 +142,9 @@ def end_work(config: ModelConfig, tokens: Symbol) -> Iterator[Work]:
     if config.narrows:
         rows = formula(1 if head.kind == "sequence" else tokens)
         yield Work("head: map to the width of tokens", "head", 2 * rows * d * last.E)
-    if head.kind == "masked" or (head.kind == "token" and head.dense):
-        yield Work("head: dense", "head", 2 * tokens * (d if head.kind == "masked" else read) * read)
+    if head.kind == "masked" or head.dense:
+        rows = formula(1 if head.kind == "sequence" else tokens)
+        yield Work("head: dense", "head", 2 * rows * (d if head.kind == "masked" else read) * read)
     if head.kind in ("language", "masked", "token", "span"):
         yield Work("head: logits", "head", 2 * tokens * last.outputs * read)
     if head.kind == "sequence":

@@ -89,14 +89,14 @@ class Attention(Module):
 
     def _add_hooks(self, config: ModelConfig, attention: AttentionConfig) -> None:
         kind = config.positions.kind
+        biased = (kind == "alibi" or config.positions.has_buckets) and not self.crosses
         self.positions, self.pairs, self.both_sides = config.positions, config.positions.pairs, attention.mask == "full"
         self.hook_position_ids = None
-        if kind in ("rotary", "alibi", "relative") and not self.crosses:
+        if biased or (kind == "rotary" and not self.crosses):
             self.hook_position_ids = HookPoint("position_ids", "pos", on_request=True)
         if kind == "rotary" and not self.crosses:
             self.hook_q_rotated = HookPoint("q_rotated", "batch pos head d_head")
             self.hook_k_rotated = HookPoint("k_rotated", "batch pos head d_head")
-        biased = kind in ("alibi", "relative") and not self.crosses
         keys = "batch key head d_head" if self.crosses else "batch pos head d_head"
         self.hook_q = HookPoint("q", "batch pos head d_head")
         self.hook_k = HookPoint("k", keys)

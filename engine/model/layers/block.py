@@ -41,7 +41,7 @@ class Block(Module):
         def norm(stands: bool = True) -> nn.Module:
             return make_norm(config.norm, config.d_model) if stands else NoNorm()
 
-        self.norm1 = norm(of_stream)
+        self.norm1 = norm(of_stream and config.norm.first)
         self.attn = Attention(config, config.attention)
         self.norm_cross = norm() if config.encoder else None
         self.cross_attn = Attention(config, config.cross_attention, crosses=True) if config.encoder else None

@@ -62,7 +62,7 @@ class LanguageHead(Narrowing):
         width = config.d_embed
         self.weight = None if config.tied else nn.Parameter(torch.empty(config.outputs, width))
         self.bias = nn.Parameter(torch.empty(config.outputs)) if head.has_bias else None
-        self.dense = nn.Linear(config.d_model, width) if head.kind == "masked" else None
+        self.dense = nn.Linear(config.d_model, width, bias=head.dense_bias) if head.kind == "masked" else None
         if head.kind == "masked":
             axes = "batch pos d_model" if config.embedding.width is None else "batch pos d_embed"
             self.activation = ACTIVATIONS[head.activation]
@@ -81,15 +81,17 @@ class LanguageHead(Narrowing):
 
 
 class ClassHead(Narrowing):
-    """logits = x W^T (+ b) over classes, of a token's x behind a dense layer and an activation where there is one."""
+    """logits = x W^T (+ b) over classes, of x behind a dense layer, an activation and a norm where there are such."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         head = config.head
-        width, axes = (config.d_embed, "batch pos d_embed") if config.narrows else (config.d_model, "batch pos d_model")
+        width, last = (config.d_embed, "d_embed") if config.narrows else (config.d_model, "d_model")
+        axes = f"batch {last}" if head.kind == "sequence" else f"batch pos {last}"
         self.weight = nn.Parameter(torch.empty(config.outputs, width))
         self.bias = nn.Parameter(torch.empty(config.outputs)) if head.has_bias else None
-        self.dense = nn.Linear(width, width) if head.dense and head.kind == "token" else None
+        self.dense = nn.Linear(width, width, bias=head.dense_bias) if head.dense else None
+        self.norm = make_norm(config.norm, width, axes) if head.norm else None
         if self.dense is not None:
             self.activation = ACTIVATIONS[head.activation]
             self.hook_pre = HookPoint("pre", axes)
@@ -99,6 +101,7 @@ class ClassHead(Narrowing):
         x = self.apply_narrow(x)
         if self.dense is not None:
             x = self.hook_post(self.activation(self.hook_pre(self.dense(x))))
+        x = x if self.norm is None else self.norm(x)
         return linear(x, self.weight, self.bias)
 
 

@@ -133,6 +133,16 @@ VARIANTS = {
     "narrow vectors": {"embedding": Embedding(width=6)},
     "odd width of sinusoids": {"positions": "sinusoidal", "embedding": Embedding(width=7)},
     "one class at each position": {"attention": {"mask": "full"}, "head": OutputHead("token", 1, dense=True)},
+    "learned positions, and a bias for each distance": {
+        "positions": Positions("learned", relative_bias=True, buckets=6, farthest=8),
+        "attention": {"mask": "full"},
+    },
+    "no norm in layer 0, and a dense layer with a norm before the classes": {
+        "norm": Norm(first=False, learned="weight"),
+        "embedding": Embedding(norm=True),
+        "attention": {"mask": "full", "window": 3, "windowed": (1,)},
+        "head": OutputHead("sequence", 3, read="mean", dense=True, dense_bias=False, norm=True),
+    },
     "both directions, ALiBi": {"positions": "alibi", "attention": {"mask": "full"}},
     "a vector of the text": {
         "attention": {"mask": "full"},

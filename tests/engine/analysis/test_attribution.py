@@ -65,6 +65,17 @@ KINDS: dict[str, ModelConfig] = {
     "token": config(attention=FULL, head=OutputHead(kind="token", classes=3, dense=True)),
     "span": config(attention=FULL, head=OutputHead(kind="span", classes=2)),
     "pooled": config(attention=FULL, head=OutputHead(kind="sequence", classes=3, pooler=True)),
+    **{
+        f"dense and norm before the classes, {kind} {read}": config(
+            Positions("learned", relative_bias=True, buckets=6, farthest=8),
+            FULL,
+            norm=Norm(learned="weight", first=False),
+            embedding=Embedding(norm=True),
+            head=OutputHead(kind, 0 if kind == "span" else 3, read, dense=True, dense_bias=kind == "span", norm=True),  # type: ignore[arg-type]
+        )
+        for kind, read in (("sequence", "first"), ("sequence", "mean"), ("token", "first"), ("span", "first"))
+    },
+    "masked, its dense layer without a bias": config(attention=FULL, head=OutputHead("masked", dense_bias=False)),
     "last": config(head=OutputHead(kind="sequence", classes=3, read="last")),
     "mean": config(attention=FULL, head=OutputHead(kind="sequence", classes=3, read="mean")),
     "encoder-decoder": config("relative", encoder=Encoder(layers=2, attention=Attention(heads=4, mask="full"))),

@@ -107,6 +107,22 @@ KINDS: dict[str, ModelConfig] = {
         SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"),
         embedding=Embedding(segments=2, norm=True), head=OutputHead("masked", bias=True),
     ),
+    "mpnet": replace(
+        SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
+        positions=Positions(relative_bias=True, counted="tokens", padding=1),
+    ),
+    **{
+        f"modernbert-{kind}": replace(
+            SMALL, attention=Attention(4, bias=False, out_bias=False, mask="full", window=5, windowed=(1,)), mlp=GATED,
+            positions=ROTARY, norm=Norm(learned="weight", first=False), embedding=Embedding(norm=True), head=head,
+        )
+        for kind, head in {
+            "masked": OutputHead("masked", bias=True, dense_bias=False),
+            "first": OutputHead("sequence", 3, dense=True, norm=True),
+            "mean": OutputHead("sequence", 3, read="mean", dense=True, dense_bias=False, norm=True),
+            "token": OutputHead("token", 3, dense=True, norm=True),
+        }.items()
+    },
     "gpt-j": replace(
         SMALL, positions=Positions("rotary", turned=4, pairs="neighbours"), sublayers="parallel_one_norm", tied=False,
         head=OutputHead(bias=True),
@@ -287,6 +303,8 @@ def test_operations_are_those_that_pytorch_counts(subtests: pytest.Subtests) -> 
             routed = (
                 config.mlp is not None and config.mlp.experts is not None
             )  # by numbers, which meta tensors have not
+            if config.positions.counted == "tokens":  # by ids too; the work is the same
+                config = replace(config, positions=replace(config.positions, counted="all"))
             place = "cpu" if routed else "meta"
             model = initialise(Transformer(config), 0) if routed else deepcopy(blueprint(config)).to("meta")
             with torch.device(place), torch.no_grad(), FlopCounterMode(display=False) as counter:

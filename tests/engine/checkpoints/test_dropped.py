@@ -49,6 +49,7 @@ DEEPSEEK |= {"num_experts_per_tok": 2, "first_k_dense_replace": 1, "n_group": 2,
 SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe", "glm4_moe_lite"), DEEPSEEK),
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "falcon", "phi"), WIDE),
+    **dict.fromkeys(("mpnet", "modernbert"), WIDE | {"sep_token_id": 2, "cls_token_id": 0}),
     **dict.fromkeys(("mistral", "phi3", "qwen2", "stablelm", "starcoder2"), WIDE | {"num_key_value_heads": 2}),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "olmo2", "olmo3", "qwen3", "smollm3"), GROUPS),
     **dict.fromkeys(("cohere", "cohere2", "exaone4", "glm", "glm4", "granite", "nanochat", "olmo"), GROUPS),

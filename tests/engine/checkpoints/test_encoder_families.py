@@ -1,4 +1,4 @@
-"""Encoders against transformers, with each of their heads: RoBERTa, DistilBERT, ELECTRA, ALBERT and BERT's answers."""
+"""Encoders against transformers, with each head: RoBERTa, MPNet, DistilBERT, ELECTRA, ALBERT, and BERT's answers."""
 
 import json
 from pathlib import Path
@@ -35,6 +35,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "DistilBert": DISTILBERT,
     "Electra": NARROW,
     "Albert": NARROW,
+    "MPNet": {name: value for name, value in ROBERTA.items() if name != "type_vocab_size"},
 }
 TASKS = ("ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "Model")
 NAMES = [f"{family}{task}" for family in SHAPES for task in TASKS]
@@ -42,6 +43,7 @@ NAMES += ["AlbertForPreTraining", "ElectraForPreTraining"]
 OPTIONS = [
     ("RobertaForMaskedLM", {"tie_word_embeddings": False, "hidden_act": "relu"}),
     ("RobertaForMaskedLM", {"type_vocab_size": 2}),
+    ("MPNetForMaskedLM", {"tie_word_embeddings": False, "hidden_act": "relu", "layer_norm_eps": 0.1}),
     ("DistilBertForMaskedLM", {"tie_word_embeddings": False, "activation": "relu"}),
     ("DistilBertForMaskedLM", {"sinusoidal_pos_embds": True}),
     ("ElectraForMaskedLM", {"tie_word_embeddings": False, "hidden_act": "relu"}),
@@ -136,9 +138,10 @@ def test_the_configs_are_read_exactly(tmp_path: Path) -> None:
     assert config("BertForQuestionAnswering").head.kind == "span"
 
 
-def test_a_padded_batch_of_roberta_equals_transformers(tmp_path: Path) -> None:
-    """Its padding has a position of its own, which nothing that is real sees."""
-    model = theirs("RobertaForMaskedLM")
+@pytest.mark.parametrize("name", ["RobertaForMaskedLM", "MPNetForMaskedLM"])
+def test_a_padded_batch_equals_transformers(name: str, tmp_path: Path) -> None:
+    """Their padding has a position of its own, which nothing that is real sees."""
+    model = theirs(name)
     checkpoint = opened(model, tmp_path)
     texts = [[5, 0, 30, 7, 7, 31], [12, 3, 24]]
     ids, real = torch.tensor([texts[0], [*texts[1], 1, 1, 1]]), torch.tensor([[1] * 6, [1, 1, 1, 0, 0, 0]])
@@ -256,6 +259,18 @@ def test_a_body_without_a_pooler_has_none(tmp_path: Path) -> None:
             equal(ours, model(IDS).last_hidden_state)
 
 
+def test_a_body_under_the_name_of_a_masked_head_opens_as_the_body(tmp_path: Path) -> None:
+    """all-mpnet-base-v2 and all-distilroberta-v1 are such files."""
+    for name in ("MPNet", "Roberta", "DistilBert"):
+        model, folder = theirs(f"{name}Model"), tmp_path / name
+        model.save_pretrained(folder)
+        rewritten(folder, architectures=[f"{name}ForMaskedLM"])
+        checkpoint = load(folder)
+        assert checkpoint.report.ok and checkpoint.config.head.pooler == (name != "DistilBert")
+        assert [note for note in checkpoint.report.notes if f"opened as {name}Model" in note]
+        assert_same(checkpoint, model)
+
+
 def test_a_bare_body_under_the_name_of_a_head_lacks_that_head(tmp_path: Path) -> None:
     theirs("RobertaModel").save_pretrained(tmp_path)
     rewritten(tmp_path, architectures=["RobertaForSequenceClassification"])
@@ -278,6 +293,7 @@ def test_a_head_that_the_config_does_not_name_is_listed_as_unexpected(tmp_path: 
         ("RobertaForMaskedLM", {"pad_token_id": 0}, "pad_token_id must be 1, got 0"),
         ("RobertaForMaskedLM", {"is_decoder": True}, "is_decoder must be False, got True"),
         ("RobertaForMaskedLM", {"max_position_embeddings": 2}, "context must be at least 1, got 0"),
+        ("MPNetModel", {"relative_attention_num_buckets": 40}, "relative_attention_num_buckets must be 32, got 40"),
         ("AlbertForMaskedLM", {"num_hidden_groups": 3}, "num_hidden_groups must be 1, got 3"),
         ("AlbertForMaskedLM", {"inner_group_num": 2}, "inner_group_num must be 1, got 2"),
         ("ElectraForMaskedLM", {"hidden_size": None}, "config.json lacks hidden_size"),
@@ -306,6 +322,7 @@ def test_what_loupe_cannot_represent_is_one_sentence(
         ("DistilBertModel", "distilbert"),
         ("ElectraModel", "electra"),
         ("AlbertModel", "albert"),
+        ("MPNetModel", "mpnet"),
     ],
 )
 def test_a_model_is_written_as_the_family_it_is_of(name: str, family: str, tmp_path: Path) -> None:

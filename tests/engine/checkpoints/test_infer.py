@@ -142,6 +142,10 @@ USUAL_MODELS: dict[str, Any] = {
         )
     ),
     "bert": lambda: transformers.BertForMaskedLM(transformers.BertConfig(**USUAL)),
+    "mpnet": lambda: transformers.MPNetForMaskedLM(transformers.MPNetConfig(**USUAL | {"max_position_embeddings": 34})),
+    "modernbert": lambda: transformers.ModernBertForMaskedLM(
+        transformers.ModernBertConfig(**USUAL, **dict.fromkeys(("pad_token_id", "cls_token_id", "sep_token_id"), 1))
+    ),
     "t5": lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),
     "bart": lambda: transformers.BartForConditionalGeneration(transformers.BartConfig(**PAIR)),
     "vit": lambda: transformers.ViTForImageClassification(

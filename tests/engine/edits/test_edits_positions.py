@@ -16,6 +16,7 @@ from tests.engine import tiny
 KINDS = ("learned", "sinusoidal", "rotary", "alibi", "relative")
 PLACED = {
     **{kind: Positions(kind) for kind in KINDS},  # type: ignore[arg-type]
+    "learned, and a bias": Positions(relative_bias=True, buckets=8, farthest=12),
     "rotary, part, neighbours": Positions("rotary", turned=2, pairs="neighbours"),
     "rotary, yarn": Positions("rotary", scaling=RotaryScaling("yarn", 4.0, 8)),
     "rotary, by length": Positions("rotary", scaling=RotaryScaling("dynamic", 4.0, 4)),

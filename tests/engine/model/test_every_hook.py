@@ -55,6 +55,15 @@ def encoder(attention: Attention, mlp: MLP = GATED, layers: int = 3) -> Encoder:
 
 CONFIGS: dict[str, ModelConfig] = {
     "GPT-2": BASE,
+    "ModernBERT, texts": replace(
+        BASE,
+        attention=FULL,
+        positions=ROTARY,
+        norm=Norm(first=False),
+        embedding=Embedding(norm=True),
+        head=OutputHead("sequence", 3, "mean", dense=True, norm=True),
+    ),
+    "MPNet": replace(BASE, attention=FULL, positions=Positions(relative_bias=True, buckets=8, farthest=12)),
     "attention only, no norm, no skip": replace(BASE, mlp=None, norm=Norm("none"), residual=False),
     "no blocks": replace(BASE, layers=0),
     "sinusoidal, norm after": replace(BASE, positions=Positions("sinusoidal"), norm=AFTER),

@@ -27,6 +27,7 @@ BERT_CONFIGS: list[dict[str, Any]] = [
 ]
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 GPT2 = ("<|endoftext|>", "<|padding|>", "</s>", "<pad>")
+BERT_MARKS = ("[CLS]", "[SEP]", "[PAD]", "[MASK]")
 OPT_MARKS = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "</s>") | {"pad_token": "<pad>"}
 LEFT_SPACE = {"__type": "AddedToken", "content": "<mask>", "lstrip": True}
 TEXTS = [
@@ -130,6 +131,18 @@ def assert_reads_as_bert(folder: Path, config: dict[str, Any]) -> None:
     assert encoding.segments == tuple(reference["token_type_ids"])
     older = transformers.BertTokenizerLegacy.from_pretrained(folder)
     assert encoding.ids == tuple(older(NASTY_FOR_BERT, "The [MASK] café.")["input_ids"])
+
+
+@pytest.mark.parametrize(("kind", "special"), [("mpnet", (*FAIRSEQ, "[UNK]")), ("nomic_bert", ("[UNK]", *BERT_MARKS))])
+@pytest.mark.parametrize("settings", [{}, {"do_lower_case": False, "strip_accents": True}], ids=str)
+def test_a_vocab_txt_is_read_by_the_class_of_its_model(
+    tmp_path: Path, kind: str, special: tuple[str, ...], settings: dict[str, Any]
+) -> None:
+    entries = [one for one in train("wordpiece", [NASTY_FOR_BERT], 400).pieces if one not in BERT_MARKS + ("[UNK]",)]
+    (tmp_path / "vocab.txt").write_text("\n".join([*special, *entries]), encoding="utf-8")
+    write_settings(tmp_path, kind, settings)
+    assert len(set(assert_reads_as_transformers(tmp_path).encode(NASTY_FOR_BERT).ids)) >= 30
+    assert_reads_as_transformers(write_whole(tmp_path, kind, settings))
 
 
 def write_byte_level(folder: Path, special: tuple[str, ...]) -> None:
