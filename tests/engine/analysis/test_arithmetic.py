@@ -14,7 +14,19 @@ from engine.analysis.answers import logistic
 from engine.analysis.arithmetic import Explanation, explain, explain_candidate
 from engine.edits import Scale, SilenceHeads
 from engine.generation.sampling import Sampling, distribution
-from engine.model.config import Embedding, Experts, Latent, Norm, OtherRotation, OutputHead, Positions, RotaryScaling
+from engine.model.config import (
+    Attention,
+    Embedding,
+    Encoder,
+    Experts,
+    Latent,
+    Norm,
+    OtherRotation,
+    OutputHead,
+    Positions,
+    RotaryScaling,
+    Sound,
+)
 from engine.model.layers.mask import PaintedMask
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -122,6 +134,11 @@ VARIANTS = {
     "narrow vectors": {"embedding": Embedding(width=6)},
     "odd width of sinusoids": {"positions": "sinusoidal", "embedding": Embedding(width=7)},
     "one class at each position": {"attention": {"mask": "full"}, "head": OutputHead("token", 1, dense=True)},
+    "sounds": {
+        "attention": {"key_bias": False},
+        "embedding": Embedding(sound=Sound(5, 6)),
+        "encoder": Encoder(2, Attention(4, key_bias=False, mask="full"), tiny.MLP(12)),
+    },
     "both directions, ALiBi": {"positions": "alibi", "attention": {"mask": "full"}},
 }
 
@@ -129,6 +146,8 @@ VARIANTS = {
 @cache
 def variant(name: str) -> tuple[Transformer, Trace]:
     made = model(config(**VARIANTS[name]))
+    if made.config.embedding.sound is not None:
+        return made, run(made, tiny.normal(1, 5, 12), target=IDS)
     return made, run(made, IDS)
 
 
