@@ -85,7 +85,12 @@ ENGINE = [
     ["engine.model"],
     ["engine.tokenizers"],
     ["engine.scoring"],
-    ["engine.inputs.pictures", "engine.inputs.processors"],
+    [
+        "engine.inputs.pictures",
+        "engine.inputs.processors",
+        "engine.inputs.settings_file",
+        "engine.inputs.sound",
+    ],
     ["engine.edits"],
     ["engine.runtime.batch", "engine.runtime.recording", "engine.runtime.run", "engine.runtime.trace"],
     ["engine.checkpoints"],
@@ -749,7 +754,7 @@ def check_requirements(listed: Set[str], imported: Set[str]) -> Iterator[str]:
 
 
 OPTIONAL = {"ray": "requirements-ray.txt", "botocore": "requirements-store.txt"}  # only who asks for it has it
-OPTIONAL |= dict.fromkeys(("anywidget", "traitlets"), "requirements-dev.txt")  # the extra "notebook"
+OPTIONAL |= dict.fromkeys(("anywidget", "traitlets", "soundfile"), "requirements-dev.txt")  # extras
 
 
 def test_requirements_are_what_is_imported() -> None:

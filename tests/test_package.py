@@ -48,7 +48,7 @@ def test_a_package_needs_what_the_files_of_requirements_say() -> None:
     files = ("requirements-ray.txt", "requirements-store.txt", "requirements-replicas.txt")
     assert extras["cluster"] == listed(*files)
     assert extras["sign-in"] == listed("requirements-sign-in.txt")
-    assert extras["compare"] | extras["notebook"] < listed("requirements-dev.txt")
+    assert extras["compare"] | extras["notebook"] | extras["sound"] < listed("requirements-dev.txt")
     assert EXTRAS.keys() == extras.keys()
 
 

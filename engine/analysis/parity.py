@@ -259,8 +259,9 @@ def transformers_inputs(checkpoint: Checkpoint, trace: Trace) -> dict[str, Tenso
     """The input of `trace` in transformers' words."""
     ids = trace.ids
     if ids.is_floating_point():
-        return {"pixel_values": ids.to(checkpoint.model.dtype)}
-    given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        given = {"input_features" if trace.sounds else "pixel_values": ids.to(checkpoint.model.dtype)}
+    else:
+        given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if checkpoint.config.embedding.segments > 1:
         kinds = [encoding.segments for encoding in trace.encodings]
         given["token_type_ids"] = torch.tensor(kinds) if kinds else torch.zeros_like(ids)

@@ -25,13 +25,16 @@ from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
 
-Kind = Literal["token", "patch", "segment", "position", "within", "head", "cross head", "MLP", "bias", "edit"]
+Kind = Literal[
+    "token", "patch", "sound", "segment", "position", "within", "head", "cross head", "MLP", "bias", "edit"
+]  # fmt: skip
 Sublayer = tuple[int, str]  # layer, and "attn", "cross_attn" or "mlp"
 
 SUBLAYERS = "attn", "cross_attn", "mlp"
 EMBEDDING: dict[str, Kind] = {
     "tokens": "token",
     "patches": "patch",
+    "conv2.post": "sound",
     "segments": "segment",
     "positions": "position",
     "within": "within",

@@ -128,6 +128,7 @@ def check_plausible(config: ModelConfig, shapes: Shapes) -> None:
     tables = config.vocab_size + (config.context if config.positions.kind == "learned" else 0)
     patches = config.embedding.patches
     columns += patches.channels * patches.size**2 if patches is not None else 0
+    columns += config.embedding.sound.positions if config.embedding.sound is not None else 0
     least = config.d_embed * tables + config.d_model * columns
     if sum(blocks) > len(shapes) or least > stored or layers > MOST_LAYERS:
         raise ValueError(

@@ -58,6 +58,7 @@ def canonical_attention(config: ModelConfig, given: Attention) -> Attention:
         kv_heads=kv_heads(given),
         d_head=width,
         scale=width**-0.5 if given.scale is None else given.scale,
+        key_bias=given.key_bias or not given.bias,
         windowed=None if given.window is None else given.windowed,
     )
 

@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from engine.checkpoints.folder_settings import FolderSettings
 from engine.checkpoints.generation_defaults import GenerationDefaults
 from engine.checkpoints.report import Report
 from engine.checkpoints.save import save
 from engine.checkpoints.sentence import SentenceSettings
-from engine.inputs.processors import ImageProcessor, PalettePixels
+from engine.inputs.processors import Processor
 from engine.model.config import ModelConfig
 from engine.model.layers.lora import Adapter
 from engine.model.transformer import Transformer
 from engine.tokenizers import Encoding, Tokenizer
 from engine.tokenizers.continuation import read_target
 
-Processor: TypeAlias = ImageProcessor | PalettePixels
-
 
 @dataclass(frozen=True)
 class Checkpoint:
     """`card` is what its makers say about it (card.json); `end_ids` are the tokens that end a text.
 
-    `end_ids` left empty are the tokenizer's. `processor` makes of a picture what the model reads, and `labels` are
-    the names of the classes that it tells apart. `family` is the model_type it was read as, `files` are those that
+    `end_ids` left empty are the tokenizer's. `processor` makes of a picture or a sound what the model reads, `labels`
+    are the names of the classes that it tells apart. `family` is the model_type it was read as, `files` are those that
     hold its weights. `writing` is what it forces and forbids when it writes, and how it is to be let write; `settings`
     are the files that said so. `adapters` are those that the weights hold at strength 1;
     `ApplyAdapter.of(adapter, strength)` is the edit that gives one another strength, 0 for the base alone. `sentence`
@@ -67,13 +65,20 @@ class Checkpoint:
         """Decoder input of an encoder-decoder for `text`: its start token, then the text without an end.
 
         At each position it then predicts the next token of the text, and at the last one the end (Vaswani et al.
-        2017, section 3: "shifted right"). Raises ValueError for a model without an encoder before its decoder.
+        2017, section 3: "shifted right"). Of a sound's transcript the text says its start itself, or begins after it.
+        Raises ValueError for a model without an encoder before its decoder.
         """
         encoder, tokenizer = self.config.encoder, self.tokenizer
         if encoder is None or tokenizer is None:
             lacks = "one stack of blocks" if encoder is None else "no tokenizer"
             raise ValueError(f"a target is for an encoder-decoder with a tokenizer, and this model has {lacks}.")
-        written, start = read_target(tokenizer, text, self.end_ids), encoder.start
+        start = encoder.start
+        if self.config.embedding.sound is None:
+            written = read_target(tokenizer, text, self.end_ids)
+        else:  # whose tokens of language and task are written out
+            written = tokenizer.encode(text, special=False)
+            if written.ids[:1] == (start,):
+                return written
         return Encoding(
             text,
             (start, *written.ids),

@@ -27,7 +27,9 @@ WITHOUT_EFFECT = (
     "initializer_range", "initializer_factor", "init_std", "encoder_layerdrop", "decoder_layerdrop", "layerdrop",
     "classifier_dropout", "classif_dropout", "classifier_dropout_prob", "qa_dropout", "seq_classif_dropout",
     "sinusoidal_pos_embds", "router_aux_loss_coef", "output_router_logits", "router_jitter_noise", "label_smoothing",
-    "aux_loss_alpha", "seq_aux",  # only of training
+    "aux_loss_alpha", "seq_aux", "apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks",
+    "mask_feature_prob", "mask_feature_length", "mask_feature_min_masks",  # only of training
+    "use_weighted_layer_sum", "classifier_proj_size", "median_filter_width",
     "summary_activation", "summary_first_dropout", "summary_last_dropout", "summary_proj_to_labels", "summary_type",
     "summary_use_proj", "encoder_stride", "num_nextn_predict_layers",
     "num_mtp_layers",  # of heads that Loupe does not open

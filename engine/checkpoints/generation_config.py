@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from engine.checkpoints.kinds import (
     integer,
     is_whole,
     number,
+    read_id,
     read_ids,
 )
 
@@ -47,6 +49,29 @@ def read_strings(value: Any, size: int) -> tuple[str, ...]:
     return tuple(strings)
 
 
+def read_places(value: Any, size: int) -> tuple[tuple[int, int | None], ...]:
+    demand(isinstance(value, list) and all(is_whole(place) and place > 0 for place, _ in value), value)
+    return tuple((place, None if id is None else read_id(id, size)) for place, id in value)
+
+
+def read_names(value: Any, size: int) -> dict[str, int]:
+    demand(isinstance(value, dict), value)
+    return {str(name): read_id(id, size) for name, id in value.items()}
+
+
+def read_language(value: Any, size: int) -> str:
+    code = isinstance(value, str) and re.fullmatch(r"<\|[a-z]{2,3}\|>|[a-z]{2,3}", value)
+    return str(demand(bool(code), value))
+
+
+OF_TRANSCRIPT: Mapping[str, Kind] = {
+    "forced_decoder_ids": Kind("a list of [a position, a token id or null]", read_places),
+    "lang_to_id": Kind("a table of token ids", read_names),
+    "task_to_id": Kind("a table of token ids", read_names),
+    "no_timestamps_token_id": ID,
+    "language": Kind("a code such as en", read_language),
+    "task": Kind("transcribe or translate", lambda value, _: demand(value in ("transcribe", "translate"), value)),
+}
 READ: Mapping[str, Kind] = {
     "forced_bos_token_id": ID,
     "forced_eos_token_id": IDS,
@@ -76,6 +101,7 @@ READ: Mapping[str, Kind] = {
     ),
     "renormalize_logits": FLAG,
     "stop_strings": Kind("a text, or a list of them", read_strings),
+    **OF_TRANSCRIPT,
 }  # keys that are obeyed, those of `GenerationDefaults.table`
 ELSEWHERE = ("eos_token_id", "decoder_start_token_id")  # read by load.py
 WITHOUT_EFFECT = (
@@ -87,12 +113,14 @@ WITHOUT_EFFECT = (
     "speculation_type", "use_mtp", "prompt_lookup_num_tokens", "max_matching_ngram_size",  # only beside another model
     "output_attentions", "output_hidden_states", "output_scores", "output_logits", "return_dict_in_generate",
     "remove_invalid_values",  # Loupe opens no weights that are not finite
+    "alignment_heads", "median_filter_width", "is_multilingual", "max_initial_timestamp_index", "prev_sot_token_id",
     "transformers_version", "_from_model_config", "_commit_hash", "trust_remote_code",
 )  # fmt: skip
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "guidance_scale": (1,), "top_h": (1,), "epsilon_cutoff": (0,), "eta_cutoff": (0,), "diversity_penalty": (0,),
     "num_beam_groups": (1,), "num_return_sequences": (1,), "penalty_alpha": (0,), "token_healing": (False,),
     "watermarking_config": (), "max_time": (), "constraints": ([],), "force_words_ids": ([],), "dola_layers": (),
+    "return_timestamps": (False,),
 }  # fmt: skip
 # keys of transformers that Loupe does not obey, with the values besides null at which they ask for nothing
 GIVEN = {"penalty_alpha": "generate(penalty_alpha=)", "num_return_sequences": "beam(n_best=)"}
@@ -112,7 +140,8 @@ def read_generation(
     none, those keys of `theirs`, config.json, count. `size` is that of the vocabulary."""
     if own is None:
         defaults = BY_CLASS.get(str(theirs.get("model_type")), {})
-        own = {name: value for name, value in {**defaults, **theirs}.items() if name in READ or name in NEUTRAL}
+        keys = {*READ, *NEUTRAL} - {*OF_TRANSCRIPT} | {"forced_decoder_ids"}
+        own = {name: value for name, value in {**defaults, **theirs}.items() if name in keys}
         source = "config.json"
     found: dict[str, Any] = {}
     notes = []

@@ -6,7 +6,7 @@ Names are those of transformers' GenerationConfig, whose file has all of them in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
 from engine.plurals import count_words
@@ -85,16 +85,31 @@ class BeamDefaults:
 
 
 @dataclass(frozen=True)
+class TranscriptDefaults:
+    """How what is written of a sound begins, where nobody says: `forced_decoder_ids` are pairs of a position and the
+    token there, None for the language that is heard; or the ids of a `language` and a `task` by name (Radford et al.
+    2023, section 2.3)."""
+
+    forced_decoder_ids: tuple[tuple[int, int | None], ...] = ()
+    lang_to_id: Mapping[str, int] = field(default_factory=dict)
+    task_to_id: Mapping[str, int] = field(default_factory=dict)
+    no_timestamps_token_id: int | None = None
+    language: str | None = None
+    task: str | None = None
+
+
+@dataclass(frozen=True)
 class GenerationDefaults:
     constraints: Constraints = Constraints()
     end: EndDefaults = EndDefaults()
     sampling: SamplingDefaults = SamplingDefaults()
     beams: BeamDefaults = BeamDefaults()
+    transcript: TranscriptDefaults = TranscriptDefaults()
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> GenerationDefaults:
         """Settings by the keys of the file; what is no key of it is left out."""
-        kinds: tuple[Any, ...] = (Constraints, EndDefaults, SamplingDefaults, BeamDefaults)
+        kinds: tuple[Any, ...] = (Constraints, EndDefaults, SamplingDefaults, BeamDefaults, TranscriptDefaults)
         keys = ([key.name for key in fields(kind) if key.name in table] for kind in kinds)
         return cls(*(kind(**{key: table[key] for key in own}) for kind, own in zip(kinds, keys, strict=True)))
 

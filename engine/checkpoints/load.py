@@ -19,7 +19,7 @@ from engine.checkpoints.adapters.config import BASE, find_adapter_weights, is_ad
 from engine.checkpoints.adapters.config import CONFIG as ADAPTER_CONFIG
 from engine.checkpoints.adapters.merge import open_adapter
 from engine.checkpoints.assemble import assemble
-from engine.checkpoints.checkpoint import Checkpoint, Processor
+from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.config_keys import describe_defaults, describe_doubles, describe_unread
 from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
@@ -37,7 +37,8 @@ from engine.checkpoints.report import Assumption, IncompleteWeights, Report, Unk
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.sentence import read_modules, read_settings, rows_of_maps, with_maps
 from engine.checkpoints.weights import Weights, open_weights, read_json, weights_of_tensors
-from engine.inputs.processors import ImageProcessor, describe_unread_keys, read_processor
+from engine.inputs.processors import ImageProcessor, Processor, describe_unread_keys, read_processor
+from engine.inputs.sound import SoundProcessor
 from engine.json_text import parse_json
 from engine.model.config import ModelConfig, check_config
 from engine.model.transformer import Transformer
@@ -466,8 +467,22 @@ def open_processor(
                 notes = describe_unread_keys(folder, processor)
                 break
     except ValueError as error:
-        return None, (f"No processor of pictures: {error}",)
-    patches = config.embedding.patches
+        return None, (f"No processor of {'sounds' if config.embedding.sound else 'pictures'}: {error}",)
+    patches, sound = config.embedding.patches, config.embedding.sound
+    if (
+        sound
+        and isinstance(processor, SoundProcessor)
+        and (processor.bins, processor.frames)
+        != (
+            sound.bins,
+            sound.frames,
+        )
+    ):
+        sizes = f"Its preprocessor_config.json makes {processor.frames} frames of {processor.bins} mel bins"
+        fault = (
+            f"{sizes} and the model reads {sound.frames} of {sound.bins}; correct chunk_length and feature_size there."
+        )
+        return processor, (*notes, fault)
     if patches and isinstance(processor, ImageProcessor) and processor.size != (patches.image, patches.image):
         sizes = f"Its preprocessor_config.json makes pictures {processor.size[1]} x {processor.size[0]} pixels large"
         fault = f"{sizes} and the model reads {patches.image} x {patches.image}; correct size there."

@@ -161,7 +161,7 @@ def infer_outside_blocks(ours: Ours, d_model: int) -> dict[str, Evidence]:
         seen["embedding.mapped"] = Evidence(mapped, "By the tensors that are there.")
     if "head.dense.weight" in ours or "head.weight" in ours:
         seen["head.bias"] = Evidence("head.bias" in ours, "By the tensors that are there.")
-    return seen | infer_patches(ours)
+    return seen | infer_patches(ours) | infer_sound(ours)
 
 
 def infer_patches(ours: Ours) -> dict[str, Evidence]:
@@ -175,6 +175,19 @@ def infer_patches(ours: Ours) -> dict[str, Evidence]:
         "embedding.patches.channels": Evidence(channels, f"It is a side of {stored}."),
         "embedding.patches.size": Evidence(size, f"It is a side of {stored}."),
         "embedding.patches.image": Evidence(side * size, f"It is the side of as many patches as {positions} has rows."),
+    }
+
+
+def infer_sound(ours: Ours) -> dict[str, Evidence]:
+    """Bins and positions of the sound that an encoder reads."""
+    wanted = {"bins": ("encoder.embed.conv1.weight", 2), "positions": ("encoder.embed.positions.weight", 0)}
+    if "encoder.embed.conv1.weight" not in ours or not all(name in ours for name, _ in wanted.values()):
+        return {}
+    read = {name: (ours[of], at) for name, (of, at) in wanted.items()}
+    return {
+        f"embedding.sound.{name}": Evidence(shape[at], f"It is a side of {stored}.")
+        for name, ((shape, stored), at) in read.items()
+        if len(shape) > at
     }
 
 

@@ -29,6 +29,7 @@ EXTRAS = {
     "cluster": ("trainings on a cluster, runs in a store, several servers", ("ray", "s3fs", "psycopg")),
     "notebook": ("pictures in notebooks that say what is clicked", ("anywidget",)),
     "compare": ("comparison with transformers and PEFT", ("transformers", "peft")),
+    "sound": ("FLAC files, beside WAV", ("soundfile",)),
     "sign-in": ("sign-in by a provider of identities", ("authlib",)),
 }
 

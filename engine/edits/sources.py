@@ -269,7 +269,7 @@ class ChangeToken(FetchingEdit):
         model = runs.model
         (name,) = match_hooks(*self.touches(), model.hook_names)
         token = torch.tensor([[self.token]], device=model.device)
-        model.check(token)
+        model.check_tokens(token)
         embed = model.get_submodule(name.removesuffix(".tokens"))
         assert isinstance(embed, Embed)
         return {name: embed.read(token, model.table)[0, 0]}

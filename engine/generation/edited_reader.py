@@ -10,6 +10,7 @@ from torch import Tensor
 from engine.edits import AnchoredEdit, Edit
 from engine.generation.prompt import LAST, Prompt, Reader
 from engine.model.hooks import active
+from engine.runtime.batch import Input
 from engine.runtime.recording import Recording
 from engine.runtime.run import layer_of, layers_of, resolve_edits, run
 
@@ -18,7 +19,8 @@ def fit_edits(prompt: Prompt, edits: Sequence[Edit]) -> tuple[Edit, ...]:
     """The edits of a prompt as they apply to it and to what follows it, with the values they name."""
     if not edits:
         return ()
-    read = (prompt.source, prompt.ids) if prompt.source else (prompt.ids, None)
+    source = prompt.encoder_input
+    read: tuple[Input, Input | None] = (prompt.ids, None) if source is None else (source, prompt.ids)
     return tuple(AnchoredEdit(edit, len(prompt.ids)) for edit in resolve_edits(prompt.checkpoint.model, edits, *read))
 
 
@@ -30,7 +32,8 @@ class EditedReader:
     """
 
     def __init__(self, prompt: Prompt, room: int, edits: tuple[Edit, ...], watched: str | None = None) -> None:
-        self.model, self.source, self.edits, self.watched = prompt.checkpoint.model, prompt.source, edits, watched
+        self.model, self.edits, self.watched = prompt.checkpoint.model, edits, watched
+        self.source = prompt.encoder_input
         self.rows: list[tuple[int, ...]] = []
         self.recording = Recording(self.model, frozenset({watched} if watched else ()), edits, None)
         again = any(self.reads_again(edit, name) for name, found in self.recording.edits.items() for edit in found)
@@ -58,7 +61,9 @@ class EditedReader:
 
     def read_again(self) -> Tensor:
         keep = ("logits", self.watched) if self.watched else ("logits",)
-        read = ([self.source] * len(self.rows), self.rows) if self.source else (self.rows, None)
+        read: tuple[Input, Input | None] = (self.rows, None)
+        if self.source is not None:
+            read = (self.source.expand(len(self.rows), *self.source.shape[1:]), self.rows)
         trace = run(self.model, read[0], keep, self.edits, target=read[1])
         if self.watched:
             self.seen = trace[self.watched]

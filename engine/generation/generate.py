@@ -54,8 +54,9 @@ class Step:
         return self.stopping.prompt.checkpoint
 
     @property
-    def source(self) -> tuple[int, ...]:
-        return self.stopping.prompt.source
+    def source(self) -> tuple[int, ...] | Tensor:
+        prompt = self.stopping.prompt
+        return prompt.source if prompt.sound is None else prompt.sound
 
     @cached_property
     def distribution(self) -> Distribution:
@@ -123,9 +124,11 @@ def generate(
     forces and forbids holds in any case.
 
     `prompt` is the text to continue. For an encoder-decoder it is the source, and `target` may begin what is written.
-    For a model that fills gaps it is a text with a gap mark in it. For a model of pictures it is the first pixels,
-    row by row, or none. Start tokens are added where they are missing. Of a conversation the next turn is written, or
-    the assistant's last one continued, up to the token with which the model's chat template ends a turn.
+    For one that hears it is a sound, or its frames, 1 mel frame, and without a `target` the first tokens say language
+    and task as the checkpoint asks. For a model that fills gaps it is a text with a gap mark in it. For a model of
+    pictures it is the first pixels, row by row, or none. Start tokens are added where they are missing. Of a
+    conversation the next turn is written, or the assistant's last one continued, up to the token with which the model's
+    chat template ends a turn.
 
     `begun` are the first of the tokens to write, which are not yielded again: from there it goes on as it would had
     they been drawn, with the random numbers of the steps that follow (and logits equal to rounding, for they are read
@@ -206,7 +209,7 @@ def is_over(ending: StopRules, begun: tuple[int, ...]) -> bool:
     prompt = ending.prompt
     if not begun:
         return False
-    prompt.checkpoint.model.check(torch.tensor([[*prompt.ids, *begun]]))
+    prompt.checkpoint.model.check_tokens(torch.tensor([[*prompt.ids, *begun]]))
     return ending.check((*prompt.ids, *begun[:-1]), begun[-1], len(begun) - 1) is not None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.conversations import Conversation, encode_conversation, find_turn_ends
 from engine.inputs.processors import PalettePixels
+from engine.inputs.sound import SoundProcessor, Waveform
 from engine.model.config import Infill, ModelConfig
 from engine.model.layers.cache import KVCache
 from engine.runtime.batch import batch
@@ -20,17 +21,17 @@ from engine.tokenizers.encoding import Encoding
 if TYPE_CHECKING:
     from engine.checkpoints import Checkpoint
 
-Text = str | Encoding | Sequence[int] | Tensor
+Text = str | Encoding | Sequence[int] | Tensor | Waveform
 TOKENS = 50  # written where nobody says how many
 LAST = slice(-1, None)
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """`ids` is what the decoder reads before it writes, start tokens included; `source` what an encoder reads. Of a
-    model that writes nothing they are its text, and `segments` those of a pair. `ends` are tokens that end what is
-    written besides those of the checkpoint: in a conversation the one that ends a turn; `roles` are then whose turn
-    each token is part of.
+    """`ids` is what the decoder reads before it writes, start tokens included; `source` what an encoder reads, or
+    `sound`, 1 mel frame. Of a model that writes nothing they are its text, and `segments` those of a pair. `ends` are
+    tokens that end what is written besides those of the checkpoint: in a conversation the one that ends a turn; `roles`
+    are then whose turn each token is part of.
     """
 
     checkpoint: Checkpoint
@@ -39,6 +40,20 @@ class Prompt:
     segments: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
     roles: tuple[str, ...] = ()
+    sound: Tensor | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def encoder_input(self) -> Tensor | None:
+        """What an encoder reads, ids or frames, as a batch of one; None for a model of one stack."""
+        if self.sound is not None:
+            return self.sound
+        return torch.tensor([self.source]) if self.source else None
+
+    @property
+    def source_length(self) -> int:
+        """Number of positions of the encoder."""
+        sound = self.checkpoint.config.embedding.sound
+        return len(self.source) if sound is None else sound.positions
 
     @property
     def tokens_left(self) -> int:
@@ -74,9 +89,10 @@ class Reader:
     def __init__(self, prompt: Prompt, room: int, at: slice = LAST) -> None:
         self.model = model = prompt.checkpoint.model
         self.at, self.device = at, model.device
-        self.source = torch.tensor([prompt.source], device=self.device) if prompt.source else None
+        source = prompt.encoder_input
+        self.source = None if source is None else source.to(self.device)
         length = len(prompt.ids) + max(room - 1, 0)  # the last token is written and not read
-        self.cache = KVCache(model.config, 1, length, next(model.parameters()), len(prompt.source))
+        self.cache = KVCache(model.config, 1, length, next(model.parameters()), prompt.source_length)
 
     def read(self, rows: Sequence[Sequence[int]]) -> Tensor:
         """batch vocab: the logits of what follows, once each row of the batch has read its new ids."""
@@ -106,6 +122,8 @@ def begin(
         said = encode_conversation(checkpoint, prompt, continue_final_message=prompt.is_open).encoding
         ends = find_turn_ends(checkpoint, prompt.template)
         return replace(begin(checkpoint, said.ids, target, longer), ends=ends, roles=said.roles)
+    if config.encoder is not None and config.embedding.sound is not None:
+        return begin_transcript(checkpoint, prompt, target)
     if config.encoder is not None:
         source = ids_of(checkpoint, prompt)
         check_ids(checkpoint, source, longer)
@@ -119,11 +137,67 @@ def begin(
     return Prompt(checkpoint, ids, source)
 
 
+def begin_transcript(checkpoint: Checkpoint, sound: Text, target: Text | None) -> Prompt:
+    """What is written of a sound begins with `target`, before which language and task stand as the checkpoint asks
+    where it is plain text."""
+    start = checkpoint.config.encoder
+    assert start is not None
+    prompt = Prompt(checkpoint, (start.start,), sound=frames_of(checkpoint, sound))
+    if target is None:
+        return replace(prompt, ids=transcript_start(prompt))
+    begun = checkpoint.target(target) if isinstance(target, str) else target
+    ids = led(start.start, ids_of(checkpoint, begun))
+    if isinstance(begun, Encoding) and not any(begun.special[1:2]):  # plain text
+        ids = (*transcript_start(prompt), *ids[1:])
+    check_ids(checkpoint, ids, longer=False)
+    return replace(prompt, ids=ids)
+
+
+def frames_of(checkpoint: Checkpoint, sound: Text) -> Tensor:
+    """1 mel frame. Raises ValueError for what is no sound, or where the checkpoint does not say how it hears."""
+    if isinstance(sound, Waveform):
+        if not isinstance(checkpoint.processor, SoundProcessor):
+            raise ValueError("This checkpoint reads sounds and says nothing of how; add its preprocessor_config.json.")
+        sound = checkpoint.processor.mel(sound)
+    if not isinstance(sound, Tensor):
+        raise ValueError("this model hears a sound, and got a text; give it one that `open_sound` opened.")
+    checkpoint.model.check(sound)
+    if len(sound) != 1:
+        raise ValueError(f"generation must get one sound, got {len(sound)}; call it once for each.")
+    return sound
+
+
+def transcript_start(prompt: Prompt) -> tuple[int, ...]:
+    """The start token, language, task and that no times are wanted, as the checkpoint asks, or as transformers has it
+    where that leaves something open: the language is the likeliest that is heard."""
+    asked, ids = prompt.checkpoint.writing.transcript, list[int | None](prompt.ids)
+    if asked.language is None and asked.task is None:
+        forced = dict(asked.forced_decoder_ids)
+        while len(ids) in forced:
+            ids.append(forced[len(ids)])
+    language = None
+    if asked.language is not None:
+        token = asked.language if asked.language.startswith("<") else f"<|{asked.language}|>"
+        if token not in asked.lang_to_id:
+            raise ValueError(f"the checkpoint's language must be one of its lang_to_id, got {token}; give a target.")
+        language = asked.lang_to_id[token]
+    elif asked.lang_to_id and (len(ids) == 1 or ids[1] is None):
+        heard, known = follows(prompt), sorted(asked.lang_to_id.values())
+        language = known[int(heard[known].argmax())]
+    ids[1:2] = ids[1:2] if language is None else [language]
+    task = asked.task or ("transcribe" if asked.language is not None else None)
+    if task is not None and task in asked.task_to_id:
+        ids = [id for id in ids if id not in asked.task_to_id.values()] + [asked.task_to_id[task]]
+    if asked.no_timestamps_token_id not in (None, ids[-1]):
+        ids.append(asked.no_timestamps_token_id)
+    return tuple(id for id in ids if id is not None)
+
+
 def check_ids(checkpoint: Checkpoint, ids: Sequence[int], longer: bool) -> None:
     """Raises ValueError for ids that the model does not have and, unless they may be `longer`, for too many."""
     at_once = max(1, checkpoint.config.context - 1) if longer else max(1, len(ids))
     for some in torch.tensor([list(ids)]).split(at_once, dim=1):
-        checkpoint.model.check(some)
+        checkpoint.model.check_tokens(some)
 
 
 @torch.inference_mode()
@@ -160,6 +234,8 @@ def decoder_ids(checkpoint: Checkpoint, prompt: Text) -> tuple[int, ...]:
 
 def ids_of(checkpoint: Checkpoint, text: Text) -> tuple[int, ...]:
     """Prompt of a text with what the tokenizer puts around it."""
+    if isinstance(text, Waveform):
+        raise ValueError("this model reads a text, and got a sound; use a model that hears, such as a Whisper.")
     if isinstance(text, str):
         if checkpoint.tokenizer is None:
             raise ValueError("this checkpoint has no tokenizer, so its prompt must be a list of token ids, got text.")

@@ -1,12 +1,11 @@
 """From a picture to what an image model reads, and back: pixel values for ViT, palette ids for ImageGPT.
 
-Both are read from and written to the `preprocessor_config.json` that transformers' processors use. What counts
-as a picture is said in `pictures.py`.
+Both are read from and written to the `preprocessor_config.json` that transformers' processors use, and so is what makes
+frames of a sound (`sound.py`). What counts as a picture is said in `pictures.py`.
 """
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +20,14 @@ from PIL import Image
 from torch import Tensor
 
 from engine.inputs.pictures import MODES, Picture, crop_center, picture_array, resize_channels, resize_shorter
+from engine.inputs.settings_file import find_fields, write_fields
+from engine.inputs.sound import KEYS as OF_SOUND
+from engine.inputs.sound import SoundProcessor, is_of_sound, read_sound_processor
 from engine.plurals import count_words
 from engine.tokenizers.jsonfile import read_object
 
 Floats: TypeAlias = NDArray[np.float32]
 
-FILE, NESTED = "preprocessor_config.json", "processor_config.json"
 METHODS = tuple(map(int, Image.Resampling))
 BILINEAR, BICUBIC = int(Image.Resampling.BILINEAR), int(Image.Resampling.BICUBIC)
 LONGEST_SIDE = 4096
@@ -120,7 +121,7 @@ class ImageProcessor:
         return values[..., 0] if self.channels == 1 else values
 
     def save(self, folder: Path) -> None:
-        _write(folder, {"image_processor_type": "ViTImageProcessor", **self.fields()})
+        write_fields(folder, {"image_processor_type": "ViTImageProcessor", **self.fields()})
 
     def fields(self) -> dict[str, Any]:
         """Settings in transformers' names."""
@@ -221,46 +222,44 @@ class PalettePixels:
     def save(self, folder: Path) -> None:
         """transformers reads it if the palette is of red, green and blue; it knows no other."""
         clusters = {"do_color_quantize": True, "clusters": list(map(list, self.clusters))}
-        _write(folder, {"image_processor_type": "ImageGPTImageProcessor", **self.image.fields(), **clusters})
+        write_fields(folder, {"image_processor_type": "ImageGPTImageProcessor", **self.image.fields(), **clusters})
 
 
-def read_processor(folder: Path, config: Mapping[str, Any] | None = None) -> ImageProcessor | PalettePixels | None:
+Processor: TypeAlias = ImageProcessor | PalettePixels | SoundProcessor
+
+
+def read_processor(folder: Path, config: Mapping[str, Any] | None = None) -> Processor | None:
     """None where `folder` has no file of a processor; ValueError for one that cannot be obeyed.
 
     `config` is the model's config.json, by default the one in `folder`: it says of what kind a processor is whose file
     does not, and what size comes out where the file leaves that to the picture.
     """
-    file, fields = _find(folder)
+    file, fields = find_fields(folder)
     if fields is None:
         return None
     if config is None:
         config = read_object(folder / "config.json") if (folder / "config.json").is_file() else {}
     try:
-        return _read(fields, config)
+        return read_sound_processor(fields) if is_of_sound(fields, config) else _read(fields, config)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"Expected a size and colours in {file}, got something else ({error}); correct it.") from error
+        raise ValueError(f"Expected sizes and numbers in {file}, got something else ({error}); correct it.") from error
     except ValueError as error:
         raise ValueError(f"{file} cannot be used. {error}") from error
 
 
-def describe_unread_keys(folder: Path, processor: ImageProcessor | PalettePixels) -> tuple[str, ...]:
+def describe_unread_keys(folder: Path, processor: Processor) -> tuple[str, ...]:
     """Sentence about the keys of the file in `folder` that ask for something which `processor` does not do."""
-    file, fields = _find(folder)
-    unread = [name for name, value in (fields or {}).items() if name not in KEYS and value is not None]
+    file, fields = find_fields(folder)
+    what = "sounds" if isinstance(processor, SoundProcessor) else "pictures"
+    known, idle = (OF_SOUND, (None, 0)) if isinstance(processor, SoundProcessor) else (KEYS, (None,))
+    unread = [name for name, value in (fields or {}).items() if name not in known and value not in idle]
     if isinstance(processor, PalettePixels) and fields and fields.get("do_center_crop"):
         unread.append("do_center_crop")  # which of transformers' two classes for ImageGPT only one obeys
     if not unread:
         return ()
     more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""
     named = ", ".join(f"{name!r:.80}" for name in sorted(unread)[:MOST_NAMED])
-    return (f"{file.name} has keys that Loupe does not read for its pictures, so not obeyed: {named}{more}.",)
-
-
-def _find(folder: Path) -> tuple[Path, Any]:
-    """File that describes the processor of a folder, and its keys; None for those where there is no such file."""
-    if (folder / NESTED).is_file() and "image_processor" in (nested := read_object(folder / NESTED)):
-        return folder / NESTED, nested["image_processor"]
-    return folder / FILE, read_object(folder / FILE) if (folder / FILE).is_file() else None
+    return (f"{file.name} has keys that Loupe does not read for its {what}, so not obeyed: {named}{more}.",)
 
 
 def _read(fields: dict[str, Any], config: Mapping[str, Any]) -> ImageProcessor | PalettePixels:
@@ -358,8 +357,3 @@ def _size(size: Any, square: bool = True) -> tuple[int, int] | int:
 
 def _sides(size: tuple[int, int]) -> dict[str, int]:
     return {"height": size[0], "width": size[1]}
-
-
-def _write(folder: Path, fields: Mapping[str, Any]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps(fields, indent=2), encoding="utf-8")

@@ -309,6 +309,13 @@ class Attention:
         ),
     )
     bias: bool = field(default=True, metadata=Option(help="A bias is added to queries, keys and values."))
+    key_bias: bool = field(
+        default=True,
+        metadata=Option(
+            help="The keys have one too; left out, queries and values alone (Whisper).",
+            when=lambda said, _: bool(said["bias"]),
+        ),
+    )
     out_bias: bool = field(
         default=True, metadata=Option(help="A bias is added to what the heads write.", title="output bias")
     )
@@ -500,12 +507,26 @@ class Patches:
 
 
 @dataclass(frozen=True)
+class Sound:
+    """Log-mel frames of a sound, each of so many `bins`, that two convolutions over three frames read; the second
+    takes every other one and leaves `positions` vectors (Radford et al. 2023, Whisper, section 2.2)."""
+
+    bins: int = field(default=80, metadata=DECIDED)
+    positions: int = field(default=1500, metadata=DECIDED)
+
+    @property
+    def frames(self) -> int:
+        return 2 * self.positions
+
+
+@dataclass(frozen=True)
 class Embedding:
     """Treatment of token vectors: times `scale`, plus one of `segments` vectors (BERT), then a norm.
 
     Vectors of another `width` than the stream's are mapped to it (Lan et al. 2020, section 3.1), `all` that was added
     up, behind the norm, or the `tokens` alone, without a bias. A head over tokens then maps the stream back to that
-    width. `patches` reads pictures instead of tokens.
+    width. `patches` reads pictures instead of tokens, `sound` what is heard; of two stacks the encoder does, and the
+    rest is of the decoder's tokens.
     """
 
     scale: float = field(
@@ -537,6 +558,12 @@ class Embedding:
     patches: Patches | None = field(
         default=None, metadata=Option(help="Pictures are read in place of tokens.", when=reads_patches)
     )
+    sound: Sound | None = field(default=None, metadata=DECIDED)
+
+    @property
+    def of_tokens(self) -> bool:
+        """True if vectors of tokens are read, no picture and no sound."""
+        return self.patches is None and self.sound is None
 
 
 @dataclass(frozen=True)
@@ -831,6 +858,12 @@ class ModelConfig:
         return {layer: mlp.experts for layer, mlp in found.items() if mlp is not None and mlp.experts is not None}
 
     @property
+    def table(self) -> str:
+        """Name of the tensor that embeds the tokens, which two stacks that both read tokens share."""
+        side = "" if self.encoder is None else "encoder." if self.embedding.of_tokens else "decoder."
+        return f"{side}embed.tokens.weight"
+
+    @property
     def d_embed(self) -> int:
         """The width of the token vectors, and of what a head over tokens compares them with."""
         return self.embedding.width or self.d_model
@@ -852,9 +885,19 @@ class ModelConfig:
         if self.encoder is None:
             raise ValueError("this model has one stack of blocks and no encoder before it.")
         part = self.encoder
-        alone = replace(self, encoder=None, cross=None, layers=part.layers, attention=part.attention, mlp=part.mlp)
-        alone = replace(alone, vector=None)
-        return replace(alone, head=OutputHead("none"))
+        heard, embedding = self.embedding.sound, self.embedding
+        context = self.context if heard is None else heard.positions
+        if heard is not None:
+            embedding = Embedding(norm=embedding.norm, sound=heard)
+        return replace(
+            self, encoder=None, cross=None, layers=part.layers, attention=part.attention, mlp=part.mlp,
+            context=context, embedding=embedding, head=OutputHead("none"), vector=None,
+        )  # fmt: skip
+
+    @property
+    def decoder_stack(self) -> ModelConfig:
+        """The decoder of an encoder-decoder, which reads tokens whatever the encoder reads."""
+        return self if self.embedding.of_tokens else replace(self, embedding=replace(self.embedding, sound=None))
 
     @property
     def cross_attention(self) -> Attention:

@@ -66,6 +66,8 @@ def check_sharing(config: ModelConfig) -> None:
         raise ValueError("distinct and embedding.width are for one stack of blocks; leave out the encoder or those.")
     if config.embedding.width is not None and config.embedding.patches is not None:
         raise ValueError("embedding.width is that of token vectors, and this model reads patches; leave it out.")
+    if config.embedding.width is not None and config.embedding.sound is not None:
+        raise ValueError("embedding.width is that of token vectors, and this model reads sound; leave it out.")
     if config.attention.block is not None and config.embedding.patches and config.embedding.patches.distilled:
         raise ValueError("attention.block knows one vector before the patches, and a distilled model has two.")
 
@@ -224,6 +226,7 @@ def check_scaling(theta: float, scaling: RotaryScaling, turned: int, where: str 
 def check_ends(config: ModelConfig) -> None:
     """Checks what stands before and after the blocks."""
     patches, head, infill = config.embedding.patches, config.head, config.infill
+    check_sound(config)
     if head.kind in ("sequence", "token") and head.classes < 1:
         raise ValueError(f"head.classes must be at least 1 for a {head.kind} head, got {head.classes}.")
     if config.tied and head.outputs is not None and head.outputs > config.vocab_size:
@@ -260,3 +263,22 @@ def check_ends(config: ModelConfig) -> None:
         raise ValueError(
             f'attention.mask must be "prefix" where infill says what it is, got {config.attention.mask!r}.'
         )
+
+
+def check_sound(config: ModelConfig) -> None:
+    sound = config.embedding.sound
+    if sound is None:
+        return
+    check_sizes({"embedding.sound.bins": sound.bins, "embedding.sound.positions": sound.positions})
+    if config.embedding.patches is not None or config.embedding.segments:
+        raise ValueError(
+            "embedding.sound is read in place of patches and of two texts; leave out patches and segments."
+        )
+    if config.encoder is not None and config.rereads:
+        raise ValueError(
+            f"a decoder after sound has no text to read again; give it a language head, got {config.head.kind}."
+        )
+    if config.encoder is None and config.context != sound.positions:
+        raise ValueError(f"context must be embedding.sound.positions, {sound.positions}, got {config.context}.")
+    if config.encoder is None and config.head.kind in ("language", "masked"):
+        raise ValueError("one stack that reads sound has no tokens to predict; give it a sequence head or none.")

@@ -49,7 +49,7 @@ class Stack(Module):
     def build(self, config: ModelConfig, shared: bool = False) -> None:
         self.config = config
         heads, positions = config.attention.heads, config.positions
-        if config.embedding.patches is None:
+        if config.embedding.of_tokens:
             self.hook_tokens = HookPoint("tokens", "batch pos", on_request=True)
         self.embed = Embed(config, shared)
         self.relative = nn.Embedding(positions.buckets, heads) if positions.has_buckets else None
@@ -116,7 +116,7 @@ class Stack(Module):
     def replace_tokens(self, ids: Tensor, resid: Tensor | None = None) -> Tensor:
         """`ids` or what an edit puts in their place, where they are read. Raises ValueError for ids that are not in the
         vocabulary."""
-        if resid is not None or self.config.embedding.patches is not None:
+        if resid is not None or not self.config.embedding.of_tokens:
             return ids
         read = self.hook_tokens(ids)
         if read is not ids:
@@ -129,7 +129,9 @@ class Stack(Module):
         return read
 
     def length(self, ids: Tensor) -> int:
-        patches = self.config.embedding.patches
+        patches, sound = self.config.embedding.patches, self.config.embedding.sound
+        if sound is not None:
+            return sound.positions
         return ids.shape[1] if patches is None else patches.before + patches.count
 
     def read_so_far(self, ids: Tensor, cache: KVCache | None) -> tuple[Tensor, int]:

@@ -36,7 +36,7 @@ class Transformer(Stack):
             self.build(config)
         else:
             self.encoder = Stack(config.encoder_stack)
-            self.decoder = Stack(config, shared=True)
+            self.decoder = Stack(config.decoder_stack, shared=config.embedding.of_tokens)
         self._add_head(config)
         self.hooks: dict[str, HookPoint] = name_hooks(self)
         name_linears(self)
@@ -69,8 +69,8 @@ class Transformer(Stack):
         """logits: batch pos vocab, batch pos class or batch class; without a head the last residual stream, or batch
         pos d_embed where that is mapped back (`ModelConfig.narrows`).
 
-        `ids` is batch pos, or pixels, batch channel height width, for a model of pictures; `options` are those of
-        `both`.
+        `ids` is batch pos, or pixels, batch channel height width, for a model of pictures, or log-mel frames, batch mel
+        frame, for one of sounds; `options` are those of `forward_with_pooled`.
         """
         return self.forward_with_pooled(ids, **options)[0]
 
@@ -209,12 +209,23 @@ class Transformer(Stack):
     @property
     def table(self) -> Tensor | None:
         """W_E, vocab d_model; None for a model of pictures."""
-        tokens = (self.embed if self.config.encoder is None else self.encoder.embed).tokens
+        embed = self.embed if self.config.encoder is None else self.encoder.embed
+        if self.config.encoder is not None and not self.config.embedding.of_tokens:
+            embed = self.decoder.embed
+        tokens = embed.tokens
         return None if tokens is None else tokens.weight
 
     def check(self, ids: Tensor, past: int = 0) -> None:
-        """Raises ValueError for ids (batch pos), or pixels, that this model cannot read."""
-        patches = self.config.embedding.patches
+        """Raises ValueError for ids (batch pos), pixels, or frames of a sound that this model cannot read."""
+        patches, sound = self.config.embedding.patches, self.config.embedding.sound
+        if sound is not None:
+            shape = " x ".join(map(str, ids.shape))
+            if ids.dim() != 3 or tuple(ids.shape[1:]) != (sound.bins, sound.frames) or not len(ids):
+                raise ValueError(
+                    f"this model reads sounds, batch x {sound.bins} x {sound.frames} (mel, frame), got {shape}; make "
+                    "them with the checkpoint's processor."
+                )
+            return
         if patches is not None:
             wanted = (patches.channels, patches.image, patches.image)
             if ids.dim() != 4 or tuple(ids.shape[1:]) != wanted or not len(ids):
@@ -223,6 +234,10 @@ class Transformer(Stack):
                     f"{' x '.join(map(str, ids.shape))}; make them with the checkpoint's processor."
                 )
             return
+        self.check_tokens(ids, past)
+
+    def check_tokens(self, ids: Tensor, past: int = 0) -> None:
+        """Raises ValueError for ids (batch pos) that this model, or its decoder, cannot read after `past` others."""
         if ids.numel() == 0:
             raise ValueError("a run needs at least one token, got none; give it a longer text.")
         if ids.dim() != 2 or ids.is_floating_point():

@@ -12,16 +12,16 @@ from torch import Tensor
 from engine.tokenizers.encoding import Encoding
 
 Input = Encoding | Sequence[Encoding] | Sequence[int] | Sequence[Sequence[int]] | Tensor
-PIXELS = 4  # axes of pictures: batch channel height width
+MEASURED = (3, 4)  # axes of sounds, batch mel frame, and of pictures, batch channel height width
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 def batch(encoding: Input, device: torch.device) -> tuple[Tensor, Tensor | None, tuple[Encoding, ...]]:
     """ids (batch pos), what of them is real (batch pos; None for all), and the encodings if given.
 
-    Pictures come as pixels, batch channel height width, and stay what they are.
+    Pictures come as pixels, batch channel height width, sounds as frames, batch mel frame, and stay what they are.
     """
-    if isinstance(encoding, Tensor) and encoding.dim() == PIXELS and encoding.is_floating_point():
+    if isinstance(encoding, Tensor) and encoding.dim() in MEASURED and encoding.is_floating_point():
         return encoding.to(device), None, ()
     if isinstance(encoding, Tensor):
         if encoding.dim() not in (1, 2) or encoding.dtype not in WHOLE:

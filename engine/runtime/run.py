@@ -41,7 +41,8 @@ def run(
     """Run `model` and return what `keep` names (hook names, aliases, shell-style patterns).
 
     `encoding` is one text, a batch of them, plain ids, or a tensor batch pos; unequal lengths are padded on the right
-    and masked. A model of pictures takes pixels, batch channel height width. `target` is what the decoder of an
+    and masked. A model of pictures takes pixels, batch channel height width, one of sounds log-mel frames, batch mel
+    frame. `target` is what the decoder of an
     encoder-decoder reads, its start token first; None is that token alone, or the token in front of the text where the
     decoder reads that again (`ModelConfig.rereads`). Positions that edits name count within the tokens that are read.
     With `base`, a run on the same input, only what the difference in edits can change is computed again. `recorder` is
@@ -54,7 +55,7 @@ def run(
     written, target_padding, target_encodings = read_target(model, target, ids, padding)
     model.check(ids, 0 if written is not None else past)
     if written is not None:
-        model.check(written, past)
+        model.check_tokens(written, past)
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     kept = kept_names(keep, model.hook_names, model.requested)
     made = resolve_edits(model, edits, encoding, target, mask=mask, base=base, cache=cache)

@@ -22,13 +22,13 @@ class Trace(Mapping[str, Tensor]):
     well, and `blocks.l.mlp.experts.e.pre`, `.up`, `.post` and `.out` are of one expert: a sparse tensor, which has the
     tokens that were sent to it alone.
 
-    `ids` is batch pos, or the pixels of pictures. `encodings` are the inputs where they came with text, one a batch
-    row; `target` (batch pos) is what a decoder behind an encoder read, with its `target_encodings`. `padding` and
-    `target_padding` (batch pos, None: all) are True where a token of either stands. `edits`, `mask`
-    and `logits_at` are those the run was made with, `past` the tokens that its cache held before, and `hooks` all
-    hook points of the model by name. `start` is the first block that was computed, the encoder's counted first: what
-    stands before it was taken from a base. It is the number of blocks where only what follows them was computed, and
-    one more where nothing was. `seconds` is how long that took.
+    `ids` is batch pos, or the pixels of pictures, or the frames of sounds. `encodings` are the inputs where they came
+    with text, one a batch row; `target` (batch pos) is what a decoder behind an encoder read, with its
+    `target_encodings`. `padding` and `target_padding` (batch pos, None: all) are True where a token of either stands.
+    `edits`, `mask` and `logits_at` are those the run was made with, `past` the tokens that its cache held before, and
+    `hooks` all hook points of the model by name. `start` is the first block that was computed, the encoder's counted
+    first: what stands before it was taken from a base. It is the number of blocks where only what follows them was
+    computed, and one more where nothing was. `seconds` is how long that took.
     """
 
     def __init__(
@@ -99,7 +99,12 @@ class Trace(Mapping[str, Tensor]):
     @property
     def pictures(self) -> bool:
         """True if `ids` are the pixels of pictures, batch channel height width."""
-        return self.ids.is_floating_point()
+        return self.ids.dim() == 4
+
+    @property
+    def sounds(self) -> bool:
+        """True if `ids` are the log-mel frames of sounds, batch mel frame."""
+        return self.ids.dim() == 3
 
     @property
     def encoding(self) -> Encoding:

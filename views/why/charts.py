@@ -69,7 +69,7 @@ def draw_parts(table: pd.DataFrame, shade: Shade) -> AltairChart:
 
 
 def rank_column(name: str) -> tuple[int, int]:
-    kinds = ("token", "patch", "segment", "position", "within", "head", "cross head", "MLP", "bias", "edit")
+    kinds = ("token", "patch", "sound", "segment", "position", "within", "head", "cross head", "MLP", "bias", "edit")
     kind, _, number = name.rpartition(" ")
     return (kinds.index(kind), int(number)) if kind in kinds else (kinds.index(name), 0)
 

@@ -26,8 +26,8 @@ HEADS = 8  # whose sources are shown, those that add most
 PARTS = 12  # of a query or a key that are named; the others are one
 
 OUTSIDE: dict[Kind, LiteralString] = {  # names of the parts outside the blocks
-    "token": "token", "patch": "patch", "segment": "segment", "position": "position", "within": "position in the gap",
-    "bias": "other biases", "edit": "edits",
+    "token": "token", "patch": "patch", "sound": "sound", "segment": "segment", "position": "position",
+    "within": "position in the gap", "bias": "other biases", "edit": "edits",
 }  # fmt: skip
 
 By = Literal["weights", "run"]

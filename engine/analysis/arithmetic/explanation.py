@@ -11,9 +11,9 @@ from torch import Tensor
 Role = Literal["query", "key", "value", "attention", "residual", "mlp", "probability"]
 Form = Literal["number", "operand", "setting", "percent"]
 Operation = Literal[
-    "token id", "embedding row", "sinusoid", "vector", "pixel", "copy", "sum", "mean", "linear map", "norm",
-    "scale of a norm", "rotation", "product", "dot product", "softcap", "position bias", "mask", "masking", "softmax",
-    "weighted sum", "activation", "temperature", "position", "probability",
+    "token id", "embedding row", "sinusoid", "vector", "pixel", "mel energy", "copy", "sum", "mean",
+    "linear map", "norm", "scale of a norm", "rotation", "product", "dot product", "softcap", "position bias", "mask",
+    "masking", "softmax", "weighted sum", "activation", "temperature", "position", "probability",
     "choice of experts",
 ]  # fmt: skip
 Index = tuple[int | slice, ...]

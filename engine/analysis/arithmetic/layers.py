@@ -40,7 +40,7 @@ from engine.model.config import MLP as MLPConfig
 from engine.model.hooks import ADDED, canonical
 from engine.model.layers.attention import Attention
 from engine.model.layers.block import Block
-from engine.model.layers.embed import Embed, PatchEmbed
+from engine.model.layers.embed import FRAMES, Convolution, Embed, PatchEmbed
 from engine.model.layers.experts import ExpertMLPs, Experts, Router
 from engine.model.layers.head import AveragedHead, BareHead, ClassHead, LanguageHead, Pooler
 from engine.model.layers.latent import Latent
@@ -66,6 +66,7 @@ PARTS = {
     "tokens": "embedding",
     "mapped": "embedding, mapped",
     "patches": "patch",
+    "post": "sound",
     "segments": "segment",
     "positions": "position",
     "within": "place in the span",
@@ -147,6 +148,8 @@ def steps_of(source: Source, pos: int, unit: int, head: int | None, column: str)
             return embedding(source, owner, name, pos, unit)
         case PatchEmbed():
             return pixel(source, owner, pos, unit)
+        case Convolution():
+            return convolution(source, owner, name, pos, unit)
         case Pooler() | LanguageHead() | ClassHead() | BareHead():
             return head_part(source, owner, name, pos, unit, column)
         case TextVector():
@@ -389,8 +392,8 @@ def block_input(source: Source, pos: int, unit: int) -> Steps:
         return copy_of(source, f"{prefix}embed.norm.out", pos, unit, "the embedding after its norm")
     parts = source.embedding_parts()
     if len(parts) == 1:
-        what = "the patch’s embedding" if parts[0].endswith("patches") else "the token’s embedding"
-        return copy_of(source, parts[0], pos, unit, what)
+        whose = {"patches": "the patch’s", "post": "the sound’s"}.get(parts[0].rpartition(".")[2], "the token’s")
+        return copy_of(source, parts[0], pos, unit, f"{whose} embedding")
     values = [source.element(part, pos, unit) for part in parts]
     names = [Span(PARTS[part.rpartition(".")[2]], "residual") for part in parts]
     operands = tuple(single(part, v, source, part, pos, unit) for part, v in zip(parts, values, strict=True))
@@ -462,6 +465,9 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
     match name:
         case "patches":
             return patch(source, module, pos, unit)
+        case "mel":
+            value = source.element(source.hook, pos, unit)
+            return Steps("mel energy", value, ((f"the processor’s log-mel frame {pos}, bin {unit}: ", result(value)),))
         case "mapped":
             read = f"{source.prefix}embed.tokens" if module.maps_tokens else source.embedding()
             assert module.mapped is not None
@@ -532,6 +538,23 @@ def patch(source: Source, module: Embed, pos: int, unit: int) -> Steps:
         return Steps("vector", value, (line,), (entry,))
     return linear_map(source, "embed.patches.pixels", pos - len(before), patches.project, unit=unit, left="pixels",
                   parameter="embed.patches.project.weight", result_name="embedding")  # fmt: skip
+
+
+def convolution(source: Source, module: Convolution, name: str, pos: int, unit: int) -> Steps:
+    """Three frames, joined, times their weights; at an end of the sound two, as there is no third."""
+    path = source.hook.rpartition(".")[0]
+    if name == "post":
+        return activation(source, f"{path}.pre", pos, unit, "gelu")
+    read = f"{source.prefix}embed.mel" if path.endswith("conv1") else f"{source.prefix}embed.conv1.post"
+    frames, first = source.value_of(read)[0], pos * module.stride - FRAMES // 2
+    begin, end = max(first, 0), min(first + FRAMES, len(frames))
+    of_kernel = slice(begin - first, end - first)
+    x = Operand("frames", frames[begin:end].double().flatten(), read, (slice(begin, end), WHOLE))
+    weights = module.weight[unit, of_kernel].detach().double().flatten()
+    w = Operand(f"W[·, {unit}]", weights, f"{path}.weight", (unit, of_kernel, WHOLE))
+    products = Products(x, w, float(module.bias[unit]))
+    line: Line = (f"frames {begin} to {end - 1} · W + b = ", result(products.total))
+    return Steps("linear map", products.total, (line,), (replace(x, drawn=False), replace(w, drawn=False)), products)
 
 
 def pixel(source: Source, module: PatchEmbed, pos: int, unit: int) -> Steps:
@@ -617,9 +640,8 @@ def outcome(source: Source, name: str, pos: int, unit: int, column: str) -> Step
     assert isinstance(head, LanguageHead | ClassHead)
     weight = model.table if head.weight is None else head.weight
     assert weight is not None
-    tied = "encoder.embed.tokens.weight" if source.crosses else "embed.tokens.weight"
     scale = head.scale if isinstance(head, LanguageHead) else 1.0
-    parameter = tied if head.weight is None else "head.weight"
+    parameter = model.config.table if head.weight is None else "head.weight"
     steps = linear(source, source.read_by_head(), pos, weight, head.bias, unit=unit, scale=scale, right="W_U",
                    parameter=parameter, result_name="logit", column=column)  # fmt: skip
     cap = head.softcap if isinstance(head, LanguageHead) else None

@@ -129,7 +129,10 @@ class Source:
         """Hooks that are added up to the first residual stream, or to what is then mapped to it."""
         embedding = self.config.embedding
         tokens = "mapped" if embedding.width is not None and embedding.mapped == "tokens" else "tokens"
-        names = [f"{self.prefix}embed.{part}" for part in (tokens, "patches", "segments", "positions", "within")]
+        names = [
+            f"{self.prefix}embed.{part}"
+            for part in (tokens, "patches", "conv2.post", "segments", "positions", "within")
+        ]
         return [name for name in names if self.has(name)]
 
     def embedding(self) -> str:

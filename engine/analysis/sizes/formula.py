@@ -30,6 +30,8 @@ MEANINGS = {
     "V": "tokens of the vocabulary",
     "V_out": "tokens that can be predicted",
     "N": "positions, the context",
+    "N_s": "positions of the sound",
+    "M": "mel bins of a frame",
     "S": "segments",
     "R": "buckets of relative distances",
     "K": "classes",

@@ -92,6 +92,10 @@ def activations(
     last = source
     if (patches := config.embedding.patches) is not None:
         tally.keep("patches", tally.B * Symbol("p", patches.count) * stacks(config)[0].pixels)
+    if (sound := config.embedding.sound) is not None:
+        source = Symbol("N_s", sound.positions)
+        tally.keep("frames", tally.B * 2 * source * Symbol("M", sound.bins))
+        tally.keep("convolutions: before gelu, and what the second reads", 5 * tally.B * source * tally.d)
     for stack in stacks(config):
         last = Symbol("m", length if target is None else target) if stack.crosses else source
         tally.stack(stack, last, source)

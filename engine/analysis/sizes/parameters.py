@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from engine.analysis.sizes.formula import Formula, Integer, Symbol, formula, product, total
 from engine.analysis.sizes.shape import Stack, norm_width, stacks
 from engine.model.config import Attention, Latent, ModelConfig
+from engine.model.layers.embed import FRAMES
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,19 @@ def count(config: ModelConfig) -> int:
 
 
 def embedding(config: ModelConfig) -> Iterator[Part]:
-    """The table of tokens, which two stacks share; or a picture's patches."""
+    """The table of tokens, which two stacks share, but for one that reads sound; or a picture's patches."""
     first = stacks(config)[0]
     prefix, place = first.prefix, f"{first.prefix}embed"
+    if config.embedding.sound is not None:
+        for number, width in (1, Symbol("M", config.embedding.sound.bins)), (2, first.d):
+            title, at, block = f"convolution {number}", f"{place}.conv{number}", f"{prefix}sound"
+            yield Part(f"{title}, W", f"{at}.weight", block, "matrix", FRAMES * width * first.d)
+            yield Part(f"{title}, bias", f"{at}.bias", block, "bias", first.d)
+        if config.encoder is None:
+            return
     if config.embedding.patches is None:
-        yield Part("tokens, W_E", f"{place}.tokens.weight", f"{prefix}tokens", "matrix", first.V * first.E)
+        prefix = config.table.removesuffix("embed.tokens.weight")
+        yield Part("tokens, W_E", config.table, f"{prefix}tokens", "matrix", first.V * first.E)
         if config.embedding.width is not None:
             yield Part("map to d, W", f"{place}.mapped.weight", f"{prefix}tokens", "matrix", first.E * first.d)
         if config.embedding.width is not None and config.embedding.mapped == "all":
@@ -70,7 +79,7 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
     config, prefix = stack.config, stack.prefix
     positions = config.positions
     if positions.kind == "learned":
-        rows = Symbol("N", config.context) * stack.embedding_width
+        rows = Symbol("N" if config.embedding.sound is None else "N_s", config.context) * stack.embedding_width
         yield Part("positions, W_P", f"{prefix}embed.positions.weight", f"{prefix}positions", "matrix", rows)
         if positions.counted == "tokens":
             place = f"{prefix}embed.padded"
@@ -124,7 +133,7 @@ def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[P
     for letter, what, width in (("q", "queries", queries), ("k", "keys", keys), ("v", "values", keys)):
         named = f"{across}{what}, W_{letter.upper()}"
         yield Part(named, f"{place}.{letter}.weight", block, "matrix", d * width, stack.blocks)
-        if attention.bias:
+        if attention.bias and (letter != "k" or attention.key_bias):
             yield Part(f"{across}{what}, bias", f"{place}.{letter}.bias", block, "bias", width, stack.blocks)
     yield Part(f"{across}output, W_O", f"{place}.out.weight", block, "matrix", queries * d, stack.blocks)
     if attention.out_bias:

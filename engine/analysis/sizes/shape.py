@@ -145,7 +145,10 @@ def stacks(config: ModelConfig) -> Sequence[Stack]:
     if config.encoder is None:
         return [Stack(config, L=depth)]
     first = depth if config.encoder.layers == config.layers else Symbol("L_e", config.encoder.layers)
-    return [Stack(config.encoder_stack, "encoder.", L=first), Stack(config, "decoder.", crosses=True, L=depth)]
+    return [
+        Stack(config.encoder_stack, "encoder.", L=first),
+        Stack(config.decoder_stack, "decoder.", crosses=True, L=depth),
+    ]
 
 
 def reading(config: ModelConfig, image: int) -> ModelConfig:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from engine.analysis.sizes.formula import Formula, Minimum, Symbol, formula, total
 from engine.analysis.sizes.shape import Stack, stacks
 from engine.model.config import Attention, Latent, ModelConfig
+from engine.model.layers.embed import FRAMES
 
 BACKWARD = 2  # times the forward pass: one product for the inputs' gradient, one for the weights'
 
@@ -38,8 +39,13 @@ def forward(config: ModelConfig, length: int, target: int | None = None) -> list
     Training takes three times as much: the backward pass is two products for each of the forward's.
     """
     found: list[Work] = []
-    source = Symbol("n", length)
+    sound = config.embedding.sound
+    source = Symbol("n", length) if sound is None else Symbol("N_s", sound.positions)
     patches, last = config.embedding.patches, source
+    if sound is not None:
+        wide = stacks(config)[0].d
+        found.append(Work("convolution 1", "sound", 4 * FRAMES * source * Symbol("M", sound.bins) * wide))
+        found.append(Work("convolution 2", "sound", 2 * FRAMES * source * wide * wide))
     if patches is not None:
         count, stack = Symbol("p", patches.count), stacks(config)[0]
         found.append(Work("patches", "patches", 2 * count * stack.pixels * stack.d))

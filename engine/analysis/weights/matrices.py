@@ -19,7 +19,7 @@ BEFORE = ("norm1", "attn", "norm1_after", "norm_cross", "cross_attn", "norm2", "
 AFTER = ("attn", "norm1", "cross_attn", "norm_cross", "mlp", "norm2")
 ENDS = ("encoder", "decoder", "embed", "relative", "blocks", "final_norm", "pooler", "next_sentence", "head", "vector")
 WITHIN = (
-    *("patches", "cls", "segments", "positions", "within"),
+    *("patches", "conv1", "conv2", "cls", "segments", "positions", "within"),
     *("q", "q_norm", "k", "v", "k_norm", "pre", "up", "out"),
     *("dense", "narrow", "norm", "weight", "bias", "distilled", "project", "mapped"),
 )
@@ -102,10 +102,10 @@ def kind(name: str, tensor: Tensor) -> Kind:
 def named_elsewhere(model: Transformer) -> dict[str, tuple[str, ...]]:
     """Names of the token table elsewhere, by that of the embedding that holds it."""
     config = model.config
-    if config.encoder is None:
-        return {"embed.tokens.weight": ("head.weight",)} if head_is_tied(model) else {}
     head = ("head.weight",) if head_is_tied(model) else ()
-    return {"encoder.embed.tokens.weight": ("decoder.embed.tokens.weight", *head)}
+    two = config.encoder is not None and config.embedding.of_tokens
+    others = ("decoder.embed.tokens.weight", *head) if two else head
+    return {config.table: others} if others else {}
 
 
 def head_is_tied(model: Transformer) -> bool:

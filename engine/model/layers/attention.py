@@ -71,7 +71,7 @@ class Attention(Module):
         of_queries = width if latent is None or latent.queries is None else latent.queries
         of_keys, shared = (width, 0) if latent is None else (latent.keys, config.d_turned)
         self.q = Linear(of_queries, self.heads * self.d_head, bias=attention.bias)
-        self.k = Linear(of_keys, self.kv_heads * (self.d_head - shared), bias=attention.bias)
+        self.k = Linear(of_keys, self.kv_heads * (self.d_head - shared), bias=attention.bias and attention.key_bias)
         self.v = Linear(of_keys, self.kv_heads * self.d_value, bias=attention.bias)
 
     def _add_norms(self, config: ModelConfig, attention: AttentionConfig) -> None:

@@ -1,10 +1,10 @@
-"""From token ids, or from a picture, to the first residual stream."""
+"""From token ids, a picture or a sound to the first residual stream."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding, pixel_unshuffle
+from torch.nn.functional import conv1d, embedding, gelu, pixel_unshuffle
 
 from engine.model.config import ModelConfig, Patches
 from engine.model.hooks import HookPoint
@@ -13,6 +13,8 @@ from engine.model.layers.module import Module
 from engine.model.layers.norm import make_norm
 from engine.model.layers.position import sinusoidal
 from engine.model.layers.position_override import check_within, has_position
+
+FRAMES = 3  # that a convolution sees at once
 
 
 class Embed(Module):
@@ -26,9 +28,11 @@ class Embed(Module):
         super().__init__()
         kind, made = config.positions.kind, config.embedding
         self.dropout, self.scale, self.pairs = config.dropout, made.scale, config.positions.pairs
-        reads = made.patches is None
+        reads, heard = made.of_tokens, made.sound
         self.tokens = nn.Embedding(config.vocab_size, config.d_embed) if reads and not shared else None
         self.patches = None if made.patches is None else PatchEmbed(made.patches, config.d_model)
+        self.conv1 = None if heard is None else Convolution(heard.bins, config.d_model, "batch frame d_model")
+        self.conv2 = None if heard is None else Convolution(config.d_model, config.d_model, "batch pos d_model", 2)
         self.maps_all = made.width is not None and made.mapped == "all"
         self.maps_tokens = made.width is not None and made.mapped == "tokens"
         self.mapped = nn.Linear(made.width, config.d_model, bias=self.maps_all) if made.width is not None else None
@@ -44,8 +48,10 @@ class Embed(Module):
         self.sinusoids = kind == "sinusoidal"
         if reads:
             self.hook_tokens = HookPoint("tokens", "batch pos d_embed" if self.maps_tokens else axes)
-        else:
+        elif made.patches is not None:
             self.hook_patches = HookPoint("patches", axes)
+        else:
+            self.hook_mel = HookPoint("mel", "batch frame mel")
         if made.segments:
             self.hook_segments = HookPoint("segments", axes)
         if kind in ("learned", "sinusoidal"):
@@ -112,12 +118,32 @@ class Embed(Module):
     def read(self, ids: Tensor, table: Tensor | None) -> Tensor:
         if self.patches is not None:
             return self.hook_patches(self.patches(ids))
+        if self.conv1 is not None and self.conv2 is not None:
+            return self.conv2(self.conv1(self.hook_mel(ids.mT.to(self.conv1.weight.dtype))))
         weight = table if self.tokens is None else self.tokens.weight
         assert weight is not None
         read = embedding(ids, weight)
         if self.scale == 1:
             return self.hook_tokens(read)
         return self.hook_tokens(read * torch.tensor(self.scale, dtype=read.dtype))  # rounded as the vectors are (Gemma)
+
+
+class Convolution(Module):
+    """gelu of a convolution over three frames side by side, at every `stride`-th frame; beyond both ends they are 0
+    (Radford et al. 2023, section 2.2). The weight is d_out frame d_in: a linear map of the three frames joined."""
+
+    def __init__(self, d_in: int, d_out: int, axes: str, stride: int = 1) -> None:
+        super().__init__()
+        self.stride = stride
+        self.weight = nn.Parameter(torch.empty(d_out, FRAMES, d_in))
+        self.bias = nn.Parameter(torch.empty(d_out))
+        self.hook_pre = HookPoint("pre", axes)
+        self.hook_post = HookPoint("post", axes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`x` is batch frame d_in."""
+        pre = conv1d(x.mT, self.weight.mT, self.bias, self.stride, FRAMES // 2).mT
+        return self.hook_post(gelu(self.hook_pre(pre)))
 
 
 class PatchEmbed(Module):

@@ -15,7 +15,9 @@ from engine.analysis.arithmetic import Explanation, explain, explain_candidate
 from engine.edits import Scale, SilenceHeads
 from engine.generation.sampling import Sampling, distribution
 from engine.model.config import (
+    Attention,
     Embedding,
+    Encoder,
     Experts,
     Latent,
     Norm,
@@ -23,6 +25,7 @@ from engine.model.config import (
     OutputHead,
     Positions,
     RotaryScaling,
+    Sound,
     TextVector,
     VectorMap,
 )
@@ -143,6 +146,11 @@ VARIANTS = {
         "attention": {"mask": "full", "window": 3, "windowed": (1,)},
         "head": OutputHead("sequence", 3, read="mean", dense=True, dense_bias=False, norm=True),
     },
+    "sounds": {
+        "attention": {"key_bias": False},
+        "embedding": Embedding(sound=Sound(5, 6)),
+        "encoder": Encoder(2, Attention(4, key_bias=False, mask="full"), tiny.MLP(12)),
+    },
     "both directions, ALiBi": {"positions": "alibi", "attention": {"mask": "full"}},
     "a vector of the text": {
         "attention": {"mask": "full"},
@@ -158,6 +166,8 @@ VARIANTS = {
 @cache
 def variant(name: str) -> tuple[Transformer, Trace]:
     made = model(config(**VARIANTS[name]))
+    if made.config.embedding.sound is not None:
+        return made, run(made, tiny.normal(1, 5, 12), target=IDS)
     return made, run(made, IDS)
 
 

@@ -28,6 +28,7 @@ from engine.model.config import (
     OutputHead,
     Patches,
     Positions,
+    Sound,
     TextVector,
     VectorMap,
 )
@@ -205,6 +206,14 @@ KINDS: dict[str, ModelConfig] = {
         head=OutputHead("sequence", 3, read="last", pooler=True),
     ),
     "answers": replace(SMALL, mlp=MLP(128, "tanh"), attention=replace(HEADS, mask="full"), head=OutputHead("span")),
+    "whisper": replace(
+        SMALL, attention=replace(HEADS, key_bias=False), embedding=Embedding(sound=Sound(7, LENGTH)),
+        encoder=Encoder(2, replace(HEADS, mask="full", key_bias=False), MLP(128, "gelu")),
+    ),
+    "hearing": replace(
+        SMALL, context=LENGTH, vocab_size=1, attention=replace(HEADS, mask="full"),
+        embedding=Embedding(sound=Sound(7, LENGTH)), head=OutputHead("sequence", 5, read="mean"),
+    ),
     "deit": replace(
         SMALL, context=11, vocab_size=1, attention=replace(HEADS, mask="full"),
         embedding=Embedding(patches=Patches(12, 4, distilled=True)), head=OutputHead("sequence", 7, averaged=True),
@@ -224,6 +233,9 @@ def inputs(config: ModelConfig, batch: int = BATCH) -> tuple[Tensor, dict[str, T
     if patches is not None:
         return torch.randn(batch, patches.channels, patches.image, patches.image), {}, config.context
     ids = torch.arange(4, 4 + LENGTH).expand(batch, LENGTH).contiguous()
+    if (sound := config.embedding.sound) is not None:
+        target = {} if config.encoder is None else {"target": ids[:, :TARGET]}
+        return torch.randn(batch, sound.bins, sound.frames), target, sound.positions
     return ids, {} if config.encoder is None else {"target": ids[:, :TARGET]}, LENGTH
 
 

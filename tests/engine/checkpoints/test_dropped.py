@@ -59,6 +59,8 @@ SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("bart", "marian", "pegasus"), BART),
     **dict.fromkeys(("t5", "mt5"), T5),
     **dict.fromkeys(("vit", "deit"), PICTURE),
+    "whisper": {name: value for name, value in BART.items() if name != "max_position_embeddings"}
+    | {"num_mel_bins": 5, "max_source_positions": 6, "max_target_positions": 32},
     "mpt": ENDS | {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 32},
     "bloom": ENDS | {"hidden_size": 32, "n_layer": 2, "n_head": 4},
     "distilbert": DISTILBERT,
@@ -88,6 +90,8 @@ def theirs(family: Family) -> Any:
 def reading(checkpoint: Checkpoint) -> Reading:
     if checkpoint.config.embedding.patches is not None:
         return Reading(tiny.normal(1, 3, 12, 12))
+    if (sound := checkpoint.config.embedding.sound) is not None:
+        return replace(PAIR, read=tiny.normal(1, sound.bins, sound.frames))
     return PAIR if checkpoint.config.encoder is not None and checkpoint.config.head.kind == "language" else TEXT
 
 

@@ -58,6 +58,8 @@ def same(checkpoint: Checkpoint, model: Any) -> None:
         given["decoder_input_ids"] = TARGET
     if checkpoint.config.embedding.patches is not None:
         ids = torch.randn(2, 3, 24, 24, generator=torch.Generator().manual_seed(0))
+    if (sound := checkpoint.config.embedding.sound) is not None:
+        ids = torch.randn(1, sound.bins, sound.frames, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         theirs = model(ids, **given)
     ours = run(checkpoint.model, ids, target=given.get("decoder_input_ids"), keep=["logits"])
@@ -150,6 +152,16 @@ USUAL_MODELS: dict[str, Any] = {
     "bart": lambda: transformers.BartForConditionalGeneration(transformers.BartConfig(**PAIR)),
     "vit": lambda: transformers.ViTForImageClassification(
         transformers.ViTConfig(**PICTURE, hidden_size=128, num_attention_heads=2)
+    ),
+    "whisper": lambda: transformers.WhisperForConditionalGeneration(
+        transformers.WhisperConfig(
+            **{key: value for key, value in PAIR.items() if key not in ("max_position_embeddings", "vocab_size")},
+            vocab_size=50_304,  # the start token that its class takes is 50257
+            num_mel_bins=5,
+            max_source_positions=6,
+            max_target_positions=32,
+            begin_suppress_tokens=None,
+        )
     ),
 }
 

@@ -26,6 +26,7 @@ from engine.model.config import (
     Patches,
     Positions,
     RotaryScaling,
+    Sound,
 )
 from engine.model.hooks import HookPoint
 from engine.model.transformer import Transformer
@@ -40,6 +41,7 @@ GATED = MLP(20, "silu", gated=True, bias=False)
 BARE = Attention(4, kv_heads=2, d_head=8, bias=False, out_bias=False)
 ROTARY, RMS, AFTER = Positions("rotary"), Norm("rms"), Norm(place="after")
 PICTURE = Patches(image=8, size=2, channels=3)
+HEARD = Sound(bins=5, positions=6)
 T5 = {
     "norm": RMS,
     "positions": Positions("relative", buckets=8, farthest=12),
@@ -196,6 +198,19 @@ CONFIGS: dict[str, ModelConfig] = {
     ),
     "OPT-350m, answers": replace(BASE, norm=AFTER, embedding=NARROW, head=OutputHead("span", narrow=True)),
     "OPT-350m, no head": replace(BASE, norm=AFTER, embedding=NARROW, head=OutputHead("none", narrow=True)),
+    "Whisper": replace(
+        BASE,
+        attention=Attention(4, key_bias=False),
+        embedding=Embedding(sound=HEARD),
+        encoder=encoder(Attention(2, key_bias=False), MLP(28, "gelu")),
+    ),
+    "sounds, one stack": replace(
+        BASE,
+        context=HEARD.positions,
+        attention=FULL,
+        embedding=Embedding(sound=HEARD),
+        head=OutputHead("sequence", classes=3, read="mean"),
+    ),
     "nearest keys": replace(BASE, attention=Attention(4, nearest=2)),
 }
 
@@ -211,6 +226,9 @@ class Read:
 def read(config: ModelConfig) -> Read:
     if config.embedding.patches is not None:
         return Read(tiny.normal(BATCH, 3, 8, 8))
+    if config.embedding.sound is not None:
+        two = config.encoder is not None
+        return Read(tiny.normal(BATCH, 5, 12), [[1, 2, 3, 4, 5], [1, 6, 7, 8, 9]] if two else None)
     ids = torch.tensor([[3, 1, 4, 11, 5, 12, 2], [6, 11, 12, 7, 8, 9, 10]])
     return Read(ids, None if config.encoder is None else [[1, 2, 3, 4, 5], [1, 6, 7, 8, 9]])
 
@@ -224,6 +242,7 @@ def sizes(config: ModelConfig, name: str) -> dict[str, int]:
     """How long each axis of a hook must be: the config's numbers, for the stack and the attention it stands in."""
     patches = config.embedding.patches
     length = LENGTH if patches is None else patches.count + 1
+    length = HEARD.positions if config.embedding.sound else length
     first = name.startswith("encoder.")
     stack = config.encoder_stack if first else config
     two = config.encoder is not None
@@ -257,6 +276,8 @@ def sizes(config: ModelConfig, name: str) -> dict[str, int]:
         "vocab": head.outputs or config.vocab_size,
         "class": 2 if name == "next_sentence" else config.outputs,
         "patch": patches.count if patches else 0,
+        "mel": HEARD.bins,
+        "frame": HEARD.frames,
         "pixel": patches.channels * patches.size**2 if patches else 0,
     }
 
