@@ -27,6 +27,7 @@ def canonical_config(config: ModelConfig) -> ModelConfig:
     return replace(
         config,
         vocab_size=config.vocab_size if config.embedding.patches is None else 1,
+        context=canonical_context(config),
         attention=canonical_attention(config, config.attention),
         mlp=canonical_mlp(config.mlp),
         positions=canonical_positions(config),
@@ -40,6 +41,11 @@ def canonical_config(config: ModelConfig) -> ModelConfig:
     )
 
 
+def canonical_context(config: ModelConfig) -> int:
+    patches = config.embedding.patches
+    return config.context if patches is None else patches.places + patches.registers
+
+
 def canonical_norm(config: ModelConfig) -> Norm:
     given = replace(config.norm, final=config.final_norm)
     if given.kind == "none":
@@ -48,6 +54,9 @@ def canonical_norm(config: ModelConfig) -> Norm:
 
 
 def canonical_embedding(given: Embedding) -> Embedding:
+    patches = given.patches
+    if patches is not None and patches.trained is not None:  # the size of what is read is no part of a model
+        given = replace(given, patches=replace(patches, image=patches.trained, trained=None))
     return replace(given, mapped="all") if given.width is None else given
 
 

@@ -86,7 +86,7 @@ class Family:
     absent (null is a value): a value, or a function of the rest of config.json, common names not yet heeded.
 
     A model type of several architectures is several of these. `also` are other architectures that are read as this
-    one, and `signs` tensors that only a file of this one has.
+    one, and `signs` tensors that only a file of this one has. One that `interpolates` reads pictures of any size.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Family:
     module_spelling: Mapping[str, str] = field(default_factory=dict)
     also: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
+    interpolates: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
     common: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)

@@ -316,12 +316,31 @@ def open_with_config(place: CheckpointLocation, weights: Weights, corrections: M
     check_not_quantised(weights)
     family = choose_family(theirs, weights.shapes)
     config = read_family_config(family, theirs)
+    if family.interpolates:
+        config = fit_pictures(config, place, theirs)
     notes += describe_left_out(theirs, family) + describe_unread(theirs, family)
     notes += describe_doubles(dict(theirs), family)
     notes += tuple(filter(None, (describe_defaults(theirs, family),)))
     return with_modules(
         OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings, (), notes), place
     )
+
+
+def fit_pictures(config: ModelConfig, place: CheckpointLocation, theirs: Mapping[str, Any]) -> ModelConfig:
+    """The config of a model that reads pictures as large as its processor makes them, where it has patches for that."""
+    try:
+        processor = next(filter(None, (read_processor(folder, theirs) for folder in place.folders)), None)
+    except ValueError:  # which the report says once it is opened
+        return config
+    patches = config.embedding.patches
+    if patches is None or not isinstance(processor, ImageProcessor):
+        return config
+    (height, width), size = processor.size, patches.size
+    if height != width or height == patches.image or height % size:
+        return config
+    fitted = replace(patches, image=height, trained=patches.image)
+    embedding = replace(config.embedding, patches=fitted)
+    return replace(config, embedding=embedding, context=fitted.before + fitted.count)
 
 
 def with_modules(opened: OpenedModel, place: CheckpointLocation) -> OpenedModel:

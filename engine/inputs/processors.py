@@ -37,10 +37,17 @@ USUAL: dict[str, Any] = {
     "do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True,
     "image_mean": (0.5,) * 3, "image_std": (0.5,) * 3, "resample": BILINEAR,
 }  # fmt: skip
+CROPPED = USUAL | {
+    "size": {"shortest_edge": 224}, "default_to_square": False, "do_center_crop": True, "crop_size": 224,
+    "resample": BICUBIC, "image_mean": (0.48145466, 0.4578275, 0.40821073),
+    "image_std": (0.26862954, 0.26130258, 0.27577711),
+}  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
     "ViT": USUAL | {"size": 224},
     "DeiT": USUAL | {"size": 256, "do_center_crop": True, "crop_size": 224, "resample": BICUBIC},
     "ImageGPT": USUAL | {"size": 256, "do_color_quantize": True},
+    "Siglip": USUAL | {"size": 224, "resample": BICUBIC},
+    **dict.fromkeys(("CLIP", "Bit"), CROPPED),
 }  # what transformers' classes take for keys that a file leaves out
 OF_STEPS = {"resample": "do_resize", "image_mean": "do_normalize", "image_std": "do_normalize"}  # null without them
 READ = "read"

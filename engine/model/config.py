@@ -478,8 +478,11 @@ class MLP:
 class Patches:
     """A square picture of `image` pixels a side and `channels`, cut into squares of `size` (Dosovitskiy et al. 2021).
 
-    A [CLS] vector stands before them, and behind it, where a model is `distilled`, one whose result was taught to agree
-    with a teacher (Touvron et al. 2021, section 4).
+    A [CLS] vector stands before them if `cls`, and behind it, where a model is `distilled`, one whose result was taught
+    to agree with a teacher (Touvron et al. 2021, section 4), and `registers`, which have no place in the picture and no
+    position (Darcet et al. 2024, section 2.3). With `mask` there is a vector for what was hidden in training, which no
+    run reads. Positions were `trained` for a picture of so many pixels a side, and are
+    interpolated to this one; None: of as many.
     """
 
     image: int = field(metadata=DECIDED)
@@ -492,9 +495,22 @@ class Patches:
         metadata=Option(help="One more vector stands behind [CLS], whose result was taught to agree with a teacher."),
     )
 
+    cls: bool = field(default=True, metadata=DECIDED)
+    registers: int = field(default=0, metadata=DECIDED)
+    mask: bool = field(default=False, metadata=DECIDED)
+    bias: bool = field(default=True, metadata=DECIDED)
+    trained: int | None = field(default=None, metadata=DECIDED)
+
     @property
     def side(self) -> int:
         return self.image // self.size
+
+    @property
+    def places(self) -> int:
+        """Number of positions that the table of a model has: of each patch as it was trained, and what has one before
+        them."""
+        trained = self.side if self.trained is None else self.trained // self.size
+        return trained**2 + self.cls + self.distilled
 
     @property
     def count(self) -> int:
@@ -503,7 +519,13 @@ class Patches:
     @property
     def before(self) -> int:
         """Number of vectors that are no patch and stand before the patches."""
-        return 2 if self.distilled else 1
+        return self.cls + self.distilled + self.registers
+
+    @property
+    def names_before(self) -> tuple[str, ...]:
+        """What those vectors are called."""
+        registers = (f"[REG {number + 1}]" for number in range(self.registers))
+        return (*(("[CLS]",) if self.cls else ()), *(("[DIST]",) if self.distilled else ()), *registers)
 
 
 @dataclass(frozen=True)
@@ -693,6 +715,16 @@ class VectorMap:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """Attention that pools: one learned vector asks all positions, by `heads`; an MLP of `d_mlp` neurons, behind a
+    norm, is added to what comes of it (Zhai et al. 2022, Scaling Vision Transformers, section 3.1)."""
+
+    heads: int = field(metadata=DECIDED)
+    d_mlp: int = field(metadata=DECIDED)
+    activation: Activation = field(default="gelu_tanh", metadata=DECIDED)
+
+
+@dataclass(frozen=True)
 class TextVector:
     """One vector that stands for the whole text, by which texts are compared (Reimers & Gurevych 2019, Sentence-BERT,
     section 3).
@@ -700,17 +732,22 @@ class TextVector:
     `pooled` of the last residual stream: its `first` position, the `last` that is real, the `mean` or the `max` of all,
     the mean `weighted` by 1, 2, 3, ... (Muennighoff 2022, SGPT, section 4.2), or the sum `scaled` by 1 / sqrt(length);
     several stand one behind the other. None pooled leaves a vector for each token (Khattab & Zaharia 2020, ColBERT).
-    Then come the `maps`, and with `unit` the vector is divided by its length.
+    Only positions of the id `mark` are pooled where a text has one. With a `probe` attention gives what is pooled, of
+    which there is one then. A `norm` may stand behind, then come the `maps`,
+    and with `unit` the vector is divided by its length.
     """
 
     pooled: tuple[Pooling, ...] = field(default=("mean",), metadata=DECIDED)
     maps: tuple[VectorMap, ...] = field(default=(), metadata=DECIDED)
     unit: bool = field(default=False, metadata=DECIDED)
+    norm: bool = field(default=False, metadata=DECIDED)
+    mark: int | None = field(default=None, metadata=DECIDED)
+    probe: Probe | None = field(default=None, metadata=DECIDED)
 
     @property
     def is_linear(self) -> bool:
         """True where the vector, before its length is made 1, is a sum of what each token gives to it, and biases."""
-        return all(one.activation == "identity" for one in self.maps)
+        return not self.norm and self.probe is None and all(one.activation == "identity" for one in self.maps)
 
     def width(self, d_model: int) -> int:
         """Components of the vector."""
@@ -751,10 +788,11 @@ class ModelConfig:
     """Sizes of one stack of blocks: a decoder, or an encoder where its mask is full. With `encoder`, the second of two.
 
     `mlp=None` leaves attention only; `residual=False` takes out the skip connections; what a sublayer adds is
-    multiplied by `residual_scale` (Granite); `parallel` sublayers read the same stream, through two norms (NeoX) or
-    one (GPT-J). `distinct` is how many different blocks there are, each used in as many layers in a row (Lan et al.
-    2020, section 3.1); None: as many as layers. `cross` is the attention to the encoder, by default like
-    `attention`.
+    multiplied by `residual_scale` (Granite), or component by component by what is learned (`layer_scale`, Touvron et
+    al. 2021, CaiT, section 2.1); `parallel` sublayers read the same stream, through two norms (NeoX) or one
+    (GPT-J). `distinct` is how many different blocks there are, each used in as many layers in a row (Lan et al. 2020,
+    section 3.1); None: as many as layers. `cross` is the attention to the encoder, by default like `attention`.
+    `vector` is what stands for a whole text or picture.
     """
 
     vocab_size: int = field(metadata=Option(title="vocabulary size", decided=True))
@@ -787,6 +825,12 @@ class ModelConfig:
     )
     residual_scale: float = field(
         default=1.0, metadata=Option(help="What a sublayer adds to the stream is multiplied by it.")
+    )
+    layer_scale: bool = field(
+        default=False,
+        metadata=Option(
+            help="What a sublayer adds is multiplied, component by component, by what is learned.", when=is_alone
+        ),
     )
     sublayers: Sublayers = field(
         default="sequential",

@@ -43,12 +43,22 @@ def check_config(config: ModelConfig) -> None:
         )
     if not config.residual_scale > 0:
         raise ValueError(f"residual_scale must be above 0, got {config.residual_scale}.")
+    if config.layer_scale and (config.encoder is not None or config.residual_scale != 1):
+        raise ValueError("layer_scale is for one stack of blocks without residual_scale; leave out one of them.")
     if not 0 <= config.dropout < 1:
         raise ValueError(f"dropout must be in [0, 1), got {config.dropout}.")
     check_sharing(config)
     check_mlp(config)
     if config.vector is not None:
         check_sizes({f"vector.maps.{at}.width": one.width for at, one in enumerate(config.vector.maps)})
+        probe = config.vector.probe
+        if probe is not None:
+            check_sizes({"vector.probe.heads": probe.heads, "vector.probe.d_mlp": probe.d_mlp})
+            if config.d_model % max(probe.heads, 1) or len(config.vector.pooled) != 1 or config.norm.kind == "batch":
+                raise ValueError(
+                    f"vector.probe needs heads that divide {config.d_model}, one thing pooled and a norm of each "
+                    f"position, got {probe.heads} heads, {len(config.vector.pooled)} and {config.norm.kind}."
+                )
         if config.encoder is not None:
             raise ValueError("vector is made of one stack of blocks, and this model has two; leave out one of them.")
     if config.encoder is not None and config.norm.place == "output":
@@ -68,8 +78,11 @@ def check_sharing(config: ModelConfig) -> None:
         raise ValueError("embedding.width is that of token vectors, and this model reads patches; leave it out.")
     if config.embedding.width is not None and config.embedding.sound is not None:
         raise ValueError("embedding.width is that of token vectors, and this model reads sound; leave it out.")
-    if config.attention.block is not None and config.embedding.patches and config.embedding.patches.distilled:
-        raise ValueError("attention.block knows one vector before the patches, and a distilled model has two.")
+    patches = config.embedding.patches
+    if config.attention.block is not None and patches and patches.before != 1:
+        raise ValueError(
+            f"attention.block knows one vector before the patches, and this model has {patches.before}; leave it out."
+        )
 
 
 def check_mlp(config: ModelConfig) -> None:
@@ -253,8 +266,12 @@ def check_ends(config: ModelConfig) -> None:
         if patches.image % patches.size:
             raise ValueError(f"patches.size must divide the image's {patches.image} pixels, got {patches.size}.")
         if config.context != patches.before + patches.count:
-            wanted = f"{patches.before + patches.count}, {'[CLS] and [DIST]' if patches.distilled else '[CLS]'}"
+            wanted = f"{patches.before + patches.count}, {' and '.join(patches.names_before) or 'nothing more'}"
             raise ValueError(f"context must be {wanted} and each patch, got {config.context}.")
+        if patches.trained is not None and (patches.trained < patches.size or patches.trained % patches.size):
+            raise ValueError(f"patches.trained must be a multiple of {patches.size} pixels, got {patches.trained}.")
+        if not 0 <= patches.registers <= LARGEST_SIZE or (patches.distilled and not patches.cls):
+            raise ValueError(f"patches.registers must be 0 or more, got {patches.registers}; distilled needs [CLS].")
         if head.kind in ("language", "masked"):
             raise ValueError("a model that reads patches has no tokens to predict; give it a sequence head or none.")
     if infill is not None and not (0 <= infill.mask < config.vocab_size and 0 <= infill.start < config.vocab_size):

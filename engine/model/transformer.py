@@ -142,7 +142,7 @@ class Transformer(Stack):
         if self.language is not None:
             second = self.language(last, self.table)
         if self.vector is not None:
-            second = self.vector(last, padding)
+            second = self.vector(last, padding, ids)
         if self.head is None or self.config.head.kind == "none":
             return last if self.head is None else self.head(last), second
         read = pooled if self.config.head.kind == "sequence" and not self.config.head.averaged else last
@@ -288,7 +288,7 @@ def draw_weights(model: Transformer, seed: int) -> Iterator[tuple[str, Tensor]]:
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             yield name, torch.zeros(parameter.shape)
-        elif "norm" in name:
+        elif "norm" in name or name.endswith((".scale1", ".scale2")):
             yield name, torch.ones(parameter.shape)
         else:
             factor = spread_factor(model.config, name)

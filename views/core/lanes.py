@@ -24,7 +24,6 @@ from engine.tokenizers.encoding import Encoding
 
 OF_A_TEXT = ("d_model", "d_embed", "class", "pooled", "component")
 ONCE: tuple[Axes, ...] = tuple(("batch", axis) for axis in OF_A_TEXT)  # a text has one of these
-BEFORE = ("[CLS]", "[DIST]")  # what stands before the patches of a picture
 
 
 def digest(name: str, trace: Trace) -> str:
@@ -64,7 +63,7 @@ def lanes(checkpoint: Checkpoint, reading: Reading) -> list[Lane]:
     config, read = checkpoint.model.config, reading.read
     if isinstance(read, Tensor):
         side = config.embedding.patches.side if config.embedding.patches else 1
-        before = BEFORE[: config.embedding.patches.before if config.embedding.patches else 1]
+        before = config.embedding.patches.names_before if config.embedding.patches else ("[CLS]",)
         pieces = [*before, *(row_and_column(i, side) for i in range(side**2))]
         grid = {"side": side, "offset": len(before), "first": " and ".join(before), "predicts": False}
         return [Lane("", config, pieces, (), special=[*[True] * len(before), *[False] * side**2], grid=grid)]

@@ -35,8 +35,9 @@ from engine.analysis.arithmetic.explanation import (
     sum_line,
 )
 from engine.analysis.arithmetic.sources import SUM, Source
-from engine.analysis.arithmetic.vectors import component, pooled_component, read_by_vector
+from engine.analysis.arithmetic.vectors import attention_of_probe, component, pooled_component, read_by_vector
 from engine.model.config import MLP as MLPConfig
+from engine.model.config import Patches
 from engine.model.hooks import ADDED, canonical
 from engine.model.layers.attention import Attention
 from engine.model.layers.block import Block
@@ -46,7 +47,7 @@ from engine.model.layers.head import AveragedHead, BareHead, ClassHead, Language
 from engine.model.layers.latent import Latent
 from engine.model.layers.mlp import ACTIVATIONS, MLP
 from engine.model.layers.norm import BatchNorm, LayerNorm, RMSNorm
-from engine.model.layers.vector import MapOfVector, TextVector
+from engine.model.layers.vector import MapOfVector, ProbeAttention, TextVector
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.plurals import count_words
@@ -152,6 +153,10 @@ def steps_of(source: Source, pos: int, unit: int, head: int | None, column: str)
             return convolution(source, owner, name, pos, unit)
         case Pooler() | LanguageHead() | ClassHead() | BareHead():
             return head_part(source, owner, name, pos, unit, column)
+        case TextVector() if name == "pooled" and owner.probe is not None:
+            return probe_result(source, owner.probe, unit)
+        case ProbeAttention():
+            return probe_part(source, owner, name, pos, unit, head or 0)
         case TextVector():
             return pooled_component(source, owner, unit) if name == "pooled" else component(source, owner, pos, unit)
         case MapOfVector():
@@ -366,7 +371,9 @@ def stream(source: Source, name: str, pos: int, unit: int) -> Steps:
 
 def scaled_output(source: Source, name: str, pos: int, unit: int) -> Steps:
     """Explains what is added to the stream of a sublayer's output: the output times a number."""
-    sublayer, scale = ADDED_BY[name], source.config.residual_scale
+    sublayer, block = ADDED_BY[name], source.model.get_submodule(source.block.rstrip("."))
+    learned = getattr(block, "scale2" if sublayer == "mlp" else "scale1")
+    scale = source.config.residual_scale if learned is None else float(learned[unit])
     _, hook, *_ = (one for one in ADDED[sublayer] if source.has(source.block + one))
     value = source.element(source.block + hook, pos, unit)
     role: Role = "mlp" if sublayer == "mlp" else "attention"
@@ -478,6 +485,8 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
             return position_id(source, pos)
         case "positions" if module.sinusoids:
             return sinusoid(source, pos, unit)
+        case "positions" if module.patches is not None and is_placed(module.patches.config):
+            return placed_position(source, module.patches, module.positions.weight, pos, unit)  # type: ignore[union-attr]
         case "tokens":
             row, table = int(source.ids()[0, pos]), module.tokens
             weight = source.model.table if table is None else table.weight
@@ -497,6 +506,26 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
         TABLES[name], weight[row, unit : unit + 1].detach().double(), f"{source.hook}.weight", (row, unit), drawn=False
     )
     return Steps("embedding row", value, (line,), (entry,))
+
+
+def is_placed(patches: Patches) -> bool:
+    """Tells whether the positions of a picture are not the rows of their table."""
+    return patches.registers > 0 or (patches.trained is not None and patches.trained != patches.image)
+
+
+def placed_position(source: Source, module: PatchEmbed, table: Tensor, pos: int, unit: int) -> Steps:
+    """Explains the position of a patch of a picture of another size than its table is made for, or of a register."""
+    patches = module.config
+    value = float(module.placed(table)[position_id_of(source, pos), unit])
+    own = patches.cls + patches.distilled
+    if own <= pos < patches.before:
+        told = "a register stands nowhere in the picture and has no position: "
+    elif pos < own or patches.trained in (None, patches.image):
+        told = f"row {pos if pos < own else pos - patches.registers} of W_P, column {unit}: "
+    else:
+        side = (patches.trained or patches.image) // patches.size
+        told = f"bicubic between the {side} × {side} positions of W_P, for {patches.side} × {patches.side}: "
+    return Steps("vector", value, ((told, result(value)),))
 
 
 def segment(source: Source, pos: int) -> int:
@@ -529,11 +558,12 @@ def patch(source: Source, module: Embed, pos: int, unit: int) -> Steps:
     """A patch's pixels through their weights; what stands before the patches are vectors of their own."""
     patches = module.patches
     assert patches is not None
-    before = [("cls", patches.cls), *([] if patches.distilled is None else [("distilled", patches.distilled)])]
+    before = patches.before()
     if pos < len(before):
-        name, tensor = before[pos]
+        (name, *row), tensor = before[pos]
         value = float(tensor[unit])
-        entry = Operand(name, tensor[unit : unit + 1].detach().double(), f"embed.patches.{name}", (unit,), drawn=False)
+        index = (*map(int, row), unit)
+        entry = Operand(name, tensor[unit : unit + 1].detach().double(), f"embed.patches.{name}", index, drawn=False)
         line: Line = (f"a learned vector of its own; its column {unit}: ", result(value))
         return Steps("vector", value, (line,), (entry,))
     return linear_map(source, "embed.patches.pixels", pos - len(before), patches.project, unit=unit, left="pixels",
@@ -591,6 +621,33 @@ def head_part(source: Source, module: nn.Module, name: str, pos: int, unit: int,
     parameter = f"{path}.{'dense' if name == 'pre' else name}.weight"
     shown = column if name == "distilled" else None
     return linear_map(source, read, pos, part, unit=unit, parameter=parameter, result_name=name, column=shown)
+
+
+def probe_part(source: Source, module: ProbeAttention, name: str, pos: int, unit: int, head: int) -> Steps:
+    """Explains a step of the attention that pools, or of the MLP behind it."""
+    path = source.hook.rpartition(".")[0]
+    if name in ("pattern", "z"):
+        return attention_of_probe(source, module, name, pos, unit, head)
+    if name == "attended":
+        return linear_map(source, f"{path}.z", pos, module.out, unit=unit, right="W_O", left="z",
+                          parameter=f"{path}.out.weight", result_name="attended")  # fmt: skip
+    if name == "mlp_pre":
+        return linear_map(source, f"{path}.norm.out", pos, module.pre, unit=unit, parameter=f"{path}.pre.weight",
+                          result_name="pre")  # fmt: skip
+    vector = source.model.config.vector
+    assert vector is not None and vector.probe is not None
+    return activation(source, f"{path}.mlp_pre", pos, unit, vector.probe.activation)
+
+
+def probe_result(source: Source, module: ProbeAttention, unit: int) -> Steps:
+    """Explains what attention and the MLP behind it give together."""
+    steps = linear_map(source, "vector.probe.mlp_post", 0, module.post, unit=unit, result_name="MLP",
+                       parameter="vector.probe.post.weight")  # fmt: skip
+    attended = source.element("vector.probe.attended", 0, unit)
+    value = attended + steps.value
+    line: Line = ("attended + MLP = ", number(attended), " + ", operand(steps.value), " = ", result(value))
+    entry = single("attended", attended, source, "vector.probe.attended", 0, unit, "attention")
+    return steps.then("sum", value, line, operands=(entry,))
 
 
 def map_of_vector(source: Source, module: MapOfVector, name: str, pos: int, unit: int) -> Steps:

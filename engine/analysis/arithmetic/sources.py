@@ -213,6 +213,8 @@ class Source:
             "embed.norm": parts[0] if len(parts) == 1 else self.prefix + SUM,
             "final_norm": self.after(self.config.layers - 1),
             "head.norm": "head.post",
+            "vector.probe.norm": "vector.probe.attended",
+            "vector.norm": self.first_of("vector.pooled", self.last()),
         }
         return outside[part]
 

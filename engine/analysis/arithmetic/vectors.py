@@ -7,7 +7,7 @@ import torch
 from engine.analysis.arithmetic.explanation import WHOLE, Line, Operand, Products, Steps, number, result
 from engine.analysis.arithmetic.sources import Source
 from engine.model.config import Pooling
-from engine.model.layers.vector import SHORTEST, TextVector, pooling_weights
+from engine.model.layers.vector import SHORTEST, ProbeAttention, TextVector, find_pooled, pooling_weights
 
 WORDS: dict[Pooling, str] = {
     "first": "the first position",
@@ -24,7 +24,8 @@ def pooled_component(source: Source, module: TextVector, unit: int) -> Steps:
     part, component = divmod(unit, source.config.d_model)
     kind, hook = module.kinds[part], source.last()
     last = source.value_of(hook)[:1].double()
-    real = None if source.trace.padding is None else source.trace.padding[:1]
+    real = find_pooled(module.mark, source.trace.padding, source.trace.ids)
+    real = None if real is None else real[:1]
     weights = pooling_weights(last, kind, real)[0].expand(last.shape[1:])[:, component]
     x = Operand(f"x[·, {component}]", last[0, :, component], hook, (WHOLE, component), "pos", "residual")
     by = Operand("w", weights, "positions", (), "pos")
@@ -33,11 +34,36 @@ def pooled_component(source: Source, module: TextVector, unit: int) -> Steps:
     return Steps("weighted sum", products.total, (line,), (x,), products)
 
 
+def attention_of_probe(source: Source, module: ProbeAttention, name: str, pos: int, unit: int, head: int) -> Steps:
+    """Explains a weight that the probe gives to a position, and what a head mixes by its weights."""
+    head = source.shared_head(head, module.heads)
+    last, path = source.value_of(source.last())[:1].double(), source.hook.rpartition(".")[0]
+    rows = slice(head * module.d_head, (head + 1) * module.d_head)
+    if name == "z":
+        weights = source.value_of(f"{path}.pattern")[0, head, :, 0].double()
+        values = (last[0] @ module.v.weight[rows].double().T + module.v.bias[rows].double())[:, unit]
+        by = Operand("pattern", weights, f"{path}.pattern", (head, WHOLE), "pos", "attention")
+        products = Products(by, Operand(f"v[·, {unit}]", values, "values", (), "pos", "value"))
+        return Steps("weighted sum", products.total, (("Σ pattern · v = ", result(products.total)),), (by,), products)
+    real = find_pooled(
+        source.model.vector.mark if source.model.vector else None, source.trace.padding, source.trace.ids
+    )
+    query = (module.q.weight.double() @ module.query.double() + module.q.bias.double())[rows]
+    keys = last[0] @ module.k.weight[rows].double().T + module.k.bias[rows].double()
+    scores = keys @ query * module.d_head**-0.5
+    scores = scores if real is None else scores.masked_fill(~real[0], float("-inf"))
+    shown = Operand("scores", scores, "scores", (), "pos", "attention", chosen=pos)
+    value = float(scores.softmax(0)[pos])
+    line: Line = ("q · k / √d = ", number(float(scores[pos])), "; e^score / Σ e^… = ", result(value))
+    return Steps("softmax", value, (line,), (shown,))
+
+
 def read_by_vector(source: Source, module: TextVector, before: int) -> str:
     """Hook of what stands behind the first `before` maps."""
     if before:
         return f"vector.maps.{before - 1}.out"
-    return "vector.pooled" if module.kinds else source.last()
+    pooled = "vector.pooled" if module.kinds else source.last()
+    return source.first_of("vector.norm.out", pooled)
 
 
 def component(source: Source, module: TextVector, pos: int, unit: int) -> Steps:

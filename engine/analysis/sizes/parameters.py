@@ -69,8 +69,15 @@ def embedding(config: ModelConfig) -> Iterator[Part]:
             yield Part("map to d, bias", f"{place}.mapped.bias", f"{prefix}tokens", "bias", first.d)
         return
     yield Part("patches, W", f"{place}.patches.project.weight", f"{prefix}patches", "matrix", first.pixels * first.d)
-    yield Part("patches, bias", f"{place}.patches.project.bias", f"{prefix}patches", "bias", first.d)
-    yield Part("[CLS]", f"{place}.patches.cls", f"{prefix}patches", "vector", first.d)
+    if config.embedding.patches.bias:
+        yield Part("patches, bias", f"{place}.patches.project.bias", f"{prefix}patches", "bias", first.d)
+    if config.embedding.patches.cls:
+        yield Part("[CLS]", f"{place}.patches.cls", f"{prefix}patches", "vector", first.d)
+    if config.embedding.patches.mask:
+        yield Part("[MASK]", f"{place}.patches.mask", f"{prefix}patches", "vector", first.d)
+    if config.embedding.patches.registers:
+        rows = Symbol("r", config.embedding.patches.registers) * first.d
+        yield Part("registers", f"{place}.patches.registers", f"{prefix}patches", "vector", rows)
     if config.embedding.patches.distilled:
         yield Part("[DIST]", f"{place}.patches.distilled", f"{prefix}patches", "vector", first.d)
 
@@ -79,7 +86,9 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
     config, prefix = stack.config, stack.prefix
     positions = config.positions
     if positions.kind == "learned":
-        rows = Symbol("N" if config.embedding.sound is None else "N_s", config.context) * stack.embedding_width
+        patches = config.embedding.patches
+        places = config.context if patches is None else patches.places
+        rows = Symbol("N" if config.embedding.sound is None else "N_s", places) * stack.embedding_width
         yield Part("positions, W_P", f"{prefix}embed.positions.weight", f"{prefix}positions", "matrix", rows)
         if positions.counted == "tokens":
             place = f"{prefix}embed.padded"
@@ -113,6 +122,10 @@ def block_parts(stack: Stack) -> Iterator[Part]:
     if stack.crosses:
         yield norm(stack, "norm of the crossing", "blocks.*.norm_cross", "norm_cross", stack.blocks)
         yield from attention_parts(stack, config.cross_attention, "cross_attn")
+    if config.layer_scale:
+        for number, block in ((1, "attn"), (2, "mlp"))[: 1 if config.mlp is None else 2]:
+            scale = f"{stack.prefix}blocks.*.scale{number}"
+            yield Part(f"scale of the {block}", scale, f"{stack.prefix}{block}", "vector", stack.d, stack.blocks)
     if config.mlp is None:
         return
     if config.sublayers != "parallel_one_norm" and place != "output":
@@ -212,6 +225,16 @@ def ends(config: ModelConfig) -> Iterator[Part]:
         yield Part("next sentence", "next_sentence.*", "next_sentence", "matrix", 2 * d + 2)
     if config.vector is not None:
         read = d * max(len(config.vector.pooled), 1)
+        if config.vector.probe is not None:
+            wide = Symbol("d_p", config.vector.probe.d_mlp)
+            yield Part("probe, q", "vector.probe.query", "vector", "vector", formula(d))
+            yield Part("probe, maps of its attention", "vector.probe.[qkvo]*.weight", "vector", "matrix", 4 * d * d)
+            yield Part("probe, their biases", "vector.probe.[qkvo]*.bias", "vector", "bias", 4 * d)
+            yield Part("probe, norm", "vector.probe.norm.*", "vector", "norm", norm_width(config) * d)
+            yield Part("probe, MLP", "vector.probe.p*.weight", "vector", "matrix", 2 * d * wide)
+            yield Part("probe, biases of the MLP", "vector.probe.p*.bias", "vector", "bias", total([wide, d]))
+        if config.vector.norm:
+            yield Part("vector, norm", "vector.norm.*", "vector", "norm", norm_width(config) * read)
         for at, made in enumerate(config.vector.maps):
             place = f"vector.maps.{at}.dense"
             yield Part(f"vector, map {at + 1}", f"{place}.weight", "vector", "matrix", read * made.width)

@@ -64,6 +64,8 @@ def writing_rows(model: Transformer, layer: int, side: str = "", crosses: bool =
     attention = attention_of(model, layer, side, crosses)
     W_O, behind = rows(attention.out.weight.mT, attention.heads), norm_behind(model, layer, side, crosses)
     W_O = W_O if model.config.residual_scale == 1 else W_O * model.config.residual_scale
+    learned = stack_of(model, side).blocks[layer].scale1
+    W_O = W_O * learned if isinstance(learned, Tensor) else W_O
     return W_O if behind is None else linear_part(behind, W_O.float()).to(W_O.dtype)
 
 

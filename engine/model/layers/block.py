@@ -16,6 +16,7 @@ its sublayers add by a number, the products are added1, added_cross and added2.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from engine.model.config import ModelConfig
@@ -35,6 +36,9 @@ class Block(Module):
         self.norm_before, self.norm_after = place != "after", place == "after"
         of_stream, of_output = place != "output", place in ("around", "output")
         self.dropout, self.scale = config.dropout, config.residual_scale
+        learned = config.layer_scale
+        self.scale1 = nn.Parameter(torch.empty(config.d_model)) if learned else None
+        self.scale2 = nn.Parameter(torch.empty(config.d_model)) if learned and config.mlp else None
         self.parallel = config.sublayers != "sequential"
         has_norm2 = config.mlp is not None and config.sublayers != "parallel_one_norm"
 
@@ -68,7 +72,8 @@ class Block(Module):
         self.hook_skip2 = skip("skip2", config.mlp is not None and not self.parallel)
 
         def added(name: str, stands: bool = True) -> HookPoint | None:
-            return HookPoint(name, "batch pos d_model") if self.scale != 1 and stands else None
+            scaled = (self.scale != 1 or config.layer_scale) and stands
+            return HookPoint(name, "batch pos d_model") if scaled else None
 
         self.hook_added1 = added("added1")
         self.hook_added_cross = added("added_cross", config.encoder is not None)
@@ -90,7 +95,9 @@ class Block(Module):
         out = out if self.norm1_after is None else self.norm1_after(out)
         if self.parallel:
             return self.hook_resid_post(self.parallel_sublayers(resid, read, out))
-        resid = self.hook_resid_mid(self.add(resid, self.scale_output(out, self.hook_added1), self.hook_skip1))
+        resid = self.hook_resid_mid(
+            self.add(resid, self.scale_output(out, self.hook_added1, self.scale1), self.hook_skip1)
+        )
         resid = self.norm1(resid) if self.norm_after else resid
         if self.cross_attn is not None and self.norm_cross is not None and across is not None:
             read = self.norm_cross(resid) if self.norm_before else resid
@@ -102,21 +109,22 @@ class Block(Module):
             return self.hook_resid_post(resid)
         out = self.mlp(self.norm2(resid) if self.norm_before else resid)
         out = out if self.norm2_after is None else self.norm2_after(out)
-        resid = self.hook_resid_post(self.add(resid, self.scale_output(out, self.hook_added2), self.hook_skip2))
+        out = self.scale_output(out, self.hook_added2, self.scale2)
+        resid = self.hook_resid_post(self.add(resid, out, self.hook_skip2))
         return self.norm2(resid) if self.norm_after else resid
 
     def parallel_sublayers(self, resid: Tensor, read: Tensor, out: Tensor) -> Tensor:
         """Attention's `out` and the MLP's, both from the same stream, added to it together."""
-        out = self.scale_output(out, self.hook_added1)
+        out = self.scale_output(out, self.hook_added1, self.scale1)
         if self.mlp is None:
             return self.add(resid, out, self.hook_skip1)
         other = self.mlp(read if self.norm2 is None else self.norm2(resid))
         other = other if self.norm2_after is None else self.norm2_after(other)
-        return self.add(resid, out + self.scale_output(other, self.hook_added2), self.hook_skip1)
+        return self.add(resid, out + self.scale_output(other, self.hook_added2, self.scale2), self.hook_skip1)
 
-    def scale_output(self, out: Tensor, hook: HookPoint | None) -> Tensor:
+    def scale_output(self, out: Tensor, hook: HookPoint | None, learned: Tensor | None = None) -> Tensor:
         """Share of a sublayer's output that is added to the stream."""
-        return out if hook is None else hook(out * self.scale)
+        return out if hook is None else hook(out * (self.scale if learned is None else learned))
 
     def add(self, resid: Tensor, out: Tensor, skip: HookPoint | None) -> Tensor:
         out = dropout(out, self.dropout, self.training)

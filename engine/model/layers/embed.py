@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import conv1d, embedding, gelu, pixel_unshuffle
+from torch.nn.functional import conv1d, embedding, gelu, interpolate, pixel_unshuffle
 
 from engine.model.config import ModelConfig, Patches
 from engine.model.hooks import HookPoint
@@ -37,7 +37,8 @@ class Embed(Module):
         self.maps_tokens = made.width is not None and made.mapped == "tokens"
         self.mapped = nn.Linear(made.width, config.d_model, bias=self.maps_all) if made.width is not None else None
         width = config.d_embed if self.maps_all else config.d_model  # of what is added up
-        self.positions = nn.Embedding(config.context, width) if kind == "learned" else None
+        places = config.context if made.patches is None else made.patches.places
+        self.positions = nn.Embedding(places, width) if kind == "learned" else None
         both = kind == "learned" and config.positions.axes == 2
         self.within = nn.Embedding(config.context, width) if both else None
         self.segments = nn.Embedding(made.segments, width) if made.segments else None
@@ -94,7 +95,7 @@ class Embed(Module):
             place, within = (place, within) if stands is None else (place * stands, within * stands)
             return resid + self.hook_positions(place) + self.hook_within(within)
         if self.positions is not None:
-            place = self.positions(pos)
+            place = self.positions(pos) if self.patches is None else self.patches.placed(self.positions.weight)[pos]
         else:
             place = sinusoidal(pos, resid.shape[-1], self.pairs).to(resid.dtype)
         return resid + self.hook_positions((place if stands is None else place * stands).expand_as(resid))
@@ -109,6 +110,8 @@ class Embed(Module):
         """The greatest position id there is: sinusoids have no end, a token with two positions takes another's."""
         if pos.dim() > 1:
             return pos.shape[-1] - 1
+        if self.patches is not None:
+            return self.patches.config.before + self.patches.config.count - 1
         return None if self.positions is None else len(self.positions.weight) - 1
 
     def map(self, narrow: Tensor) -> Tensor:
@@ -147,21 +150,44 @@ class Convolution(Module):
 
 
 class PatchEmbed(Module):
-    """[CLS], in a distilled model [DIST], then each patch's pixels through one linear map (Dosovitskiy et al. 2021,
-    equation 1; Touvron et al. 2021, section 4).
+    """[CLS], in a distilled model [DIST], registers, then each patch's pixels through one linear map (Dosovitskiy et
+    al. 2021, equation 1; Touvron et al. 2021, section 4).
     """
 
     def __init__(self, patches: Patches, d_model: int) -> None:
         super().__init__()
-        self.size = patches.size
-        self.project = nn.Linear(patches.channels * patches.size**2, d_model)
-        self.cls = nn.Parameter(torch.empty(d_model))
+        self.size, self.config = patches.size, patches
+        self.project = nn.Linear(patches.channels * patches.size**2, d_model, bias=patches.bias)
+        self.cls = nn.Parameter(torch.empty(d_model)) if patches.cls else None
         self.distilled = nn.Parameter(torch.empty(d_model)) if patches.distilled else None
+        self.registers = nn.Parameter(torch.empty(patches.registers, d_model)) if patches.registers else None
+        self.mask = nn.Parameter(torch.empty(d_model)) if patches.mask else None
         self.hook_pixels = HookPoint("pixels", "batch patch pixel")
 
     def forward(self, pixels: Tensor) -> Tensor:
         """`pixels` is batch channel height width; a patch's are channel by channel, row by row."""
-        pixels = pixels.to(self.cls.dtype)
+        pixels = pixels.to(self.project.weight.dtype)
         cut = self.hook_pixels(pixel_unshuffle(pixels, self.size).flatten(2).mT)  # batch patch pixel
-        first = [self.cls] if self.distilled is None else [self.cls, self.distilled]
+        first = [one for _, one in self.before()]
         return torch.cat([*(one.expand(len(cut), 1, -1) for one in first), self.project(cut)], dim=1)
+
+    def before(self) -> list[tuple[tuple[str, ...], Tensor]]:
+        """What stands before the patches, each d_model, by the name of its parameter, and its row of one with rows."""
+        named = (("cls", self.cls), ("distilled", self.distilled))
+        found: list[tuple[tuple[str, ...], Tensor]] = [((name,), one) for name, one in named if one is not None]
+        rows = [] if self.registers is None else list(self.registers)
+        return [*found, *((("registers", str(number)), row) for number, row in enumerate(rows))]
+
+    def placed(self, table: Tensor) -> Tensor:
+        """The learned position of each vector, pos d_model: those of the patches interpolated where the picture has
+        other sizes than the table (bicubic, in float32), none for registers."""
+        patches, first = self.config, self.config.cls + self.config.distilled
+        if patches.trained is not None and patches.trained != patches.image:
+            side = patches.trained // patches.size
+            grid = table[first:].unflatten(0, (side, side)).permute(2, 0, 1)[None].float()
+            sizes = (patches.side, patches.side)
+            moved = interpolate(grid, size=sizes, mode="bicubic", align_corners=False)
+            table = torch.cat([table[:first], moved[0].flatten(1).mT.to(table.dtype)])
+        if not patches.registers:
+            return table
+        return torch.cat([table[:first], table.new_zeros(patches.registers, table.shape[1]), table[first:]])

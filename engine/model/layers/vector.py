@@ -7,10 +7,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from engine.model.config import ModelConfig, Pooling, VectorMap
+from engine.model.config import ModelConfig, Pooling, Probe, VectorMap
 from engine.model.hooks import HookPoint
 from engine.model.layers.mlp import ACTIVATIONS
 from engine.model.layers.module import Module
+from engine.model.layers.norm import make_norm
 
 SHORTEST = 1e-12  # what a length is at least, where it divides (PyTorch's normalize)
 
@@ -23,25 +24,67 @@ class TextVector(Module):
         assert config.vector is not None
         self.kinds, self.unit = config.vector.pooled, config.vector.unit
         of = "batch" if self.kinds else "batch pos"
+        self.mark = config.vector.mark
         self.hook_pooled = HookPoint("pooled", f"{of} pooled") if self.kinds else None
-        widths = [config.d_model * max(len(self.kinds), 1), *(one.width for one in config.vector.maps)]
+        width = config.d_model * max(len(self.kinds), 1)
+        self.probe = None if config.vector.probe is None else ProbeAttention(config, config.vector.probe)
+        self.norm = make_norm(config.norm, width, f"{of} pooled") if config.vector.norm else None
+        widths = [width, *(one.width for one in config.vector.maps)]
         self.maps = nn.ModuleList(
             MapOfVector(one, width, of) for one, width in zip(config.vector.maps, widths, strict=False)
         )
         self.hook_out = HookPoint("out", f"{of} component")
 
-    def forward(self, last: Tensor, real: Tensor | None) -> Tensor:
+    def forward(self, last: Tensor, real: Tensor | None, ids: Tensor | None = None) -> Tensor:
         """batch component, or batch pos component where nothing is pooled. `last` is batch pos d_model, `real` batch
-        pos, False at padding."""
+        pos, False at padding, `ids` batch pos."""
         x = last
         if self.hook_pooled is not None:
-            shares = [pool(last, kind, real) for kind in self.kinds]
-            x = self.hook_pooled(torch.cat(shares, dim=-1))
+            real = find_pooled(self.mark, real, ids)
+            if self.probe is None:
+                x = torch.cat([pool(last, kind, real) for kind in self.kinds], dim=-1)
+            else:
+                x = self.probe(last, real)
+            x = self.hook_pooled(x)
+        if self.norm is not None:
+            x = self.norm(x)
         for made in self.maps:
             x = made(x)
         if self.unit:
             x = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp(min=SHORTEST)
         return self.hook_out(x)
+
+
+class ProbeAttention(Module):
+    """pattern = softmax(q k^T / sqrt(d_head)) of one learned query over all positions; out = concat_h(pattern v) W_O +
+    b; then out + MLP(norm(out)) (Zhai et al. 2022, section 3.1)."""
+
+    def __init__(self, config: ModelConfig, probe: Probe) -> None:
+        super().__init__()
+        width = config.d_model
+        self.heads, self.d_head = probe.heads, width // probe.heads
+        self.query = nn.Parameter(torch.empty(width))
+        self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
+        self.norm = make_norm(config.norm, width, "batch d_model")
+        self.pre, self.post = nn.Linear(width, probe.d_mlp), nn.Linear(probe.d_mlp, width)
+        self.activation = ACTIVATIONS[probe.activation]
+        self.hook_pattern = HookPoint("pattern", "batch head pos")
+        self.hook_z = HookPoint("z", "batch head d_head")
+        self.hook_attended = HookPoint("attended", "batch d_model")
+        self.hook_pre = HookPoint("mlp_pre", "batch d_mlp")
+        self.hook_post = HookPoint("mlp_post", "batch d_mlp")
+
+    def forward(self, last: Tensor, real: Tensor | None) -> Tensor:
+        """batch d_model."""
+        q = self.q(self.query).view(self.heads, self.d_head, 1)
+        k, v = (made(last).unflatten(-1, (self.heads, self.d_head)).transpose(1, 2) for made in (self.k, self.v))
+        scores = (k @ q).squeeze(-1) * self.d_head**-0.5  # batch head pos
+        if real is not None:
+            scores = scores.masked_fill(~real[:, None], float("-inf"))
+        pattern = self.hook_pattern(scores.softmax(-1))
+        z = self.hook_z((pattern[:, :, None] @ v).squeeze(2))
+        out = self.hook_attended(self.out(z.flatten(1)))
+        return out + self.post(self.hook_post(self.activation(self.hook_pre(self.pre(self.norm(out))))))
 
 
 class MapOfVector(Module):
@@ -60,6 +103,16 @@ class MapOfVector(Module):
         if self.activation is not None and self.hook_pre is not None:
             made = self.activation(self.hook_pre(made))
         return self.hook_out(made)
+
+
+def find_pooled(mark: int | None, real: Tensor | None, ids: Tensor | None) -> Tensor | None:
+    """Positions that are pooled, batch pos: those that are `real`, or of these the ones of the id `mark`, in a text
+    that has one; None for all."""
+    if mark is None or ids is None or ids.dim() != 2:
+        return real
+    marks = ids == mark if real is None else (ids == mark) & real
+    some = marks.any(1, keepdim=True)
+    return torch.where(some, marks, torch.ones_like(marks) if real is None else real)
 
 
 def pool(last: Tensor, kind: Pooling, real: Tensor | None = None) -> Tensor:

@@ -23,7 +23,9 @@ from engine.model.config import (
     Norm,
     OtherRotation,
     OutputHead,
+    Patches,
     Positions,
+    Probe,
     RotaryScaling,
     Sound,
     TextVector,
@@ -159,6 +161,18 @@ VARIANTS = {
         "vector": TextVector(("mean", "max", "first"), (VectorMap(6, activation="tanh"), VectorMap(5, False)), True),
     },
     "vectors of tokens": {"head": OutputHead("none"), "vector": TextVector((), (VectorMap(4, False),), True)},
+    "a vector that is asked for": {
+        "head": OutputHead("none"),
+        "vector": TextVector(("mean",), (VectorMap(3),), norm=True, probe=Probe(2, 9)),
+    },
+    "a vector of a mark": {"vector": TextVector(("first",), mark=IDS[2], norm=True)},
+    "layers that scale what they add": {"layer_scale": True, "attention": {"mask": "full"}},
+    "patches with registers, of another size": {
+        "context": 3 + 16,
+        "attention": {"mask": "full"},
+        "head": OutputHead("none"),
+        "embedding": Embedding(patches=Patches(8, 2, 1, registers=2, bias=False, mask=True, trained=6)),
+    },
     "a vector beside a head": {"vector": TextVector(("weighted_mean", "last", "scaled_sum"))},
 }
 
@@ -166,6 +180,8 @@ VARIANTS = {
 @cache
 def variant(name: str) -> tuple[Transformer, Trace]:
     made = model(config(**VARIANTS[name]))
+    if (patches := made.config.embedding.patches) is not None:
+        return made, run(made, tiny.normal(1, patches.channels, patches.image, patches.image))
     if made.config.embedding.sound is not None:
         return made, run(made, tiny.normal(1, 5, 12), target=IDS)
     return made, run(made, IDS)

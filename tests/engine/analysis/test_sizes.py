@@ -28,6 +28,7 @@ from engine.model.config import (
     OutputHead,
     Patches,
     Positions,
+    Probe,
     Sound,
     TextVector,
     VectorMap,
@@ -224,7 +225,16 @@ KINDS: dict[str, ModelConfig] = {
 BODY = replace(SMALL, embedding=NARROW, head=OutputHead("none", narrow=True))
 MAPPED = TextVector(("mean", "max"), (VectorMap(24), VectorMap(12, bias=False)), unit=True)
 SENTENCE = replace(SMALL, attention=replace(HEADS, mask="full"), head=OutputHead("none"), vector=MAPPED)
-EVERYTHING = KINDS | {"opt-350m-body": BODY, "sentence": SENTENCE} | {name: one.config for name, one in NAMED.items()}
+TOWER = replace(
+    SENTENCE, context=3 + 9, vocab_size=1, layer_scale=True,
+    embedding=Embedding(patches=Patches(12, 4, registers=2, bias=False, mask=True, trained=16)),
+    vector=TextVector(("mean",), norm=True, probe=Probe(2, 24)),
+)  # fmt: skip
+EVERYTHING = (
+    KINDS
+    | {"opt-350m-body": BODY, "sentence": SENTENCE, "tower": TOWER}
+    | {name: one.config for name, one in NAMED.items()}
+)
 
 
 def inputs(config: ModelConfig, batch: int = BATCH) -> tuple[Tensor, dict[str, Tensor], int]:
