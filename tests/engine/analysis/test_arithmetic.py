@@ -132,6 +132,7 @@ VARIANTS = {
         "attention": {"mask": "full", "window": 3, "windowed": (1,)},
         "head": OutputHead("sequence", 3, read="mean", dense=True, dense_bias=False, norm=True),
     },
+    "masks left out": {"attention": {"mask": "full"}, "embedding": Embedding(token_dropout=4, norm=True, scale=2.0)},
     "both directions, ALiBi": {"positions": "alibi", "attention": {"mask": "full"}},
 }
 

@@ -1,4 +1,4 @@
-"""Encoders with rotary positions against transformers, in both directions, with every option: ModernBERT."""
+"""Encoders with rotary positions against transformers, in both directions, with every option: ModernBERT, ESM-2."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine import load
@@ -26,7 +27,8 @@ SLIDE, WHOLE = "sliding_attention", "full_attention"
 SIZES = {"vocab_size": 40, "hidden_size": 24, "num_hidden_layers": 4, "num_attention_heads": 4}
 SIZES |= {"intermediate_size": 36, "max_position_embeddings": 34, "pad_token_id": PAD}
 MODERN = SIZES | {"bos_token_id": 0, "eos_token_id": 2, "cls_token_id": 0, "sep_token_id": 2, "local_attention": 6}
-SHAPES: dict[str, dict[str, Any]] = {"ModernBert": MODERN}
+ESM = SIZES | {"mask_token_id": 7, "position_embedding_type": "rotary", "token_dropout": True}
+SHAPES: dict[str, dict[str, Any]] = {"ModernBert": MODERN, "Esm": ESM}
 BIASES = dict.fromkeys(("norm_bias", "attention_bias", "mlp_bias", "classifier_bias"), True)
 LINEAR, YARN = ({"rope_type": kind, "factor": 2.0, "rope_theta": 500.0} for kind in ("linear", "yarn"))
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -47,6 +49,10 @@ CASES: list[tuple[str, dict[str, Any]]] = [
         for task in ("SequenceClassification", "TokenClassification", "QuestionAnswering")
     ),
     ("ModernBertForSequenceClassification", {"classifier_pooling": "mean", "problem_type": "regression"}),
+    *((f"Esm{task}", {}) for task in ("ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "Model")),
+    ("EsmModel", {"position_embedding_type": "absolute", "emb_layer_norm_before": True}),
+    ("EsmForMaskedLM", {"position_embedding_type": "absolute", "tie_word_embeddings": False, "layer_norm_eps": 0.1}),
+    ("EsmForMaskedLM", {"token_dropout": False, "emb_layer_norm_before": True, "rope_theta": 90.0}),
 ]
 
 
@@ -108,6 +114,37 @@ def test_a_published_config_of_modernbert_is_read_without_a_word(tmp_path: Path)
     assert (attention.window, attention.windowed, checkpoint.config.positions.theta) == (4, (1, 2), 160000.0)
     assert other is not None and (other.layers, other.theta) == ((1, 2), 10000.0)
     assert_same(checkpoint, model)
+
+
+def test_frequencies_that_are_not_those_of_the_config_are_told(tmp_path: Path) -> None:
+    """transformers turns by those of the file, which were rounded to half precision once."""
+    name = "esm.rotary_embeddings.inv_freq"
+    checkpoint = opened(theirs("EsmForMaskedLM"), tmp_path)
+    checkpoint.save(tmp_path / "ours")
+    file = tmp_path / "ours" / "model.safetensors"
+    tensors = load_file(file)
+    save_file(tensors | {name: tensors[name] * 1.001}, file, {"format": "pt"})
+    report = load(tmp_path / "ours").report
+    assert [row.name for row in report.rows_with("unexpected")] == [name]
+    assert any("should equal the rotary frequencies" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"is_folding_model": True}, "is_folding_model must be False, got True"),
+        ({"architectures": ["EsmForProteinFolding"]}, "architectures must be one of EsmForMaskedLM"),
+        ({"mask_token_id": None}, "mask_token_id must be the id of a token, and is not there"),
+        ({"pad_token_id": 0}, "pad_token_id must be 1, got 0"),
+        ({"position_embedding_type": "relative_key"}, "position_embedding_type must be one of rotary, absolute"),
+    ],
+    ids=str,
+)
+def test_what_esm_cannot_be_is_one_sentence(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    theirs("EsmForMaskedLM").save_pretrained(tmp_path)
+    rewritten(tmp_path, **changes)
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize(("task", "kind"), [("SequenceClassification", "sequence"), ("TokenClassification", "token")])
