@@ -51,6 +51,7 @@ SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe", "glm4_moe_lite"), DEEPSEEK),
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "falcon", "phi"), WIDE),
     "esm": WIDE | {"position_embedding_type": "rotary", "token_dropout": True, "mask_token_id": 4},
+    "nomic_bert": WIDE,
     **dict.fromkeys(("mpnet", "modernbert"), WIDE | {"sep_token_id": 2, "cls_token_id": 0}),
     **dict.fromkeys(("mistral", "phi3", "qwen2", "stablelm", "starcoder2"), WIDE | {"num_key_value_heads": 2}),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "olmo2", "olmo3", "qwen3", "smollm3"), GROUPS),

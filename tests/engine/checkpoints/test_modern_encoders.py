@@ -1,4 +1,4 @@
-"""Encoders with rotary positions against transformers, in both directions, with every option: ModernBERT, ESM-2."""
+"""Encoders with rotary positions against transformers, read and written: ModernBERT, ESM-2, Nomic BERT, Gemma 3."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,11 @@ SIZES = {"vocab_size": 40, "hidden_size": 24, "num_hidden_layers": 4, "num_atten
 SIZES |= {"intermediate_size": 36, "max_position_embeddings": 34, "pad_token_id": PAD}
 MODERN = SIZES | {"bos_token_id": 0, "eos_token_id": 2, "cls_token_id": 0, "sep_token_id": 2, "local_attention": 6}
 ESM = SIZES | {"mask_token_id": 7, "position_embedding_type": "rotary", "token_dropout": True}
-SHAPES: dict[str, dict[str, Any]] = {"ModernBert": MODERN, "Esm": ESM}
+NOMIC = SIZES | {"type_vocab_size": 2}
+GEMMA = SIZES | {"num_key_value_heads": 2, "head_dim": 8, "query_pre_attn_scalar": 12, "sliding_window": 4}
+GEMMA |= {"layer_types": [SLIDE, WHOLE, SLIDE, SLIDE], "use_bidirectional_attention": True}
+GEMMA |= {"bos_token_id": 2, "eos_token_id": 0}
+SHAPES: dict[str, dict[str, Any]] = {"ModernBert": MODERN, "Esm": ESM, "NomicBert": NOMIC, "Gemma3Text": GEMMA}
 BIASES = dict.fromkeys(("norm_bias", "attention_bias", "mlp_bias", "classifier_bias"), True)
 LINEAR, YARN = ({"rope_type": kind, "factor": 2.0, "rope_theta": 500.0} for kind in ("linear", "yarn"))
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -52,6 +56,15 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     *((f"Esm{task}", {}) for task in ("ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "Model")),
     ("EsmModel", {"position_embedding_type": "absolute", "emb_layer_norm_before": True}),
     ("EsmForMaskedLM", {"position_embedding_type": "absolute", "tie_word_embeddings": False, "layer_norm_eps": 0.1}),
+    *((f"NomicBert{task}", {}) for task in ("ForMaskedLM", "ForTokenClassification", "Model")),
+    ("NomicBertForSequenceClassification", {"problem_type": "multi_label_classification"}),
+    ("NomicBertForMaskedLM", {"hidden_act": "gelu", "tie_word_embeddings": False, "layer_norm_eps": 0.1}),
+    ("NomicBertModel", {"head_dim": 8, "rope_parameters": YARN | {"original_max_position_embeddings": 16}}),
+    ("NomicBertModel", {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}, "type_vocab_size": 3}),
+    ("Gemma3TextModel", {}),
+    ("Gemma3TextModel", {"sliding_window": 5, "attention_bias": True}),
+    ("Gemma3TextModel", {"sliding_window": 1, "layer_types": [SLIDE] * 4}),
+    ("Gemma3TextModel", {"use_bidirectional_attention": False}),
     ("EsmForMaskedLM", {"token_dropout": False, "emb_layer_norm_before": True, "rope_theta": 90.0}),
 ]
 
@@ -116,6 +129,22 @@ def test_a_published_config_of_modernbert_is_read_without_a_word(tmp_path: Path)
     assert_same(checkpoint, model)
 
 
+def test_a_published_config_of_nomic_bert_is_read_as_its_program_wrote_it(tmp_path: Path) -> None:
+    """As nomic-ai/nomic-embed-text-v1.5 has it, whose names of sizes are GPT-2's."""
+    model = theirs("NomicBertModel")
+    model.save_pretrained(tmp_path)
+    said = {"n_embd": 24, "n_head": 4, "n_layer": 4, "n_inner": 36, "n_positions": 34, "layer_norm_epsilon": 1e-12}
+    said |= {"rotary_emb_base": 1000, "rotary_emb_fraction": 1.0, "activation_function": "swiglu", "prenorm": False}
+    said |= {"architectures": ["NomicBertModel"], "model_type": "nomic_bert", "vocab_size": 40, "type_vocab_size": 2}
+    (tmp_path / "config.json").write_text(json.dumps(said | {"use_flash_attn": True, "causal": False}))
+    checkpoint = load(tmp_path)
+    assert checkpoint.report.ok and not checkpoint.report.notes and checkpoint.config.context == 34
+    equal(run(checkpoint.model, IDS[:1])["blocks.3.norm2.out"], expected(model, IDS[:1], None).last_hidden_state)
+    rewritten(tmp_path, prenorm=True)
+    with pytest.raises(ValueError, match="prenorm must be False, got True"):
+        load(tmp_path)
+
+
 def test_frequencies_that_are_not_those_of_the_config_are_told(tmp_path: Path) -> None:
     """transformers turns by those of the file, which were rounded to half precision once."""
     name = "esm.rotary_embeddings.inv_freq"
@@ -172,7 +201,7 @@ def test_what_modernbert_cannot_be_is_one_sentence(changes: dict[str, Any], mess
         load(tmp_path)
 
 
-@pytest.mark.parametrize("name", [f"{family}Model" for family in SHAPES])
+@pytest.mark.parametrize("name", [f"{family}Model" for family in SHAPES if family != "Gemma3Text"])
 def test_a_body_alone_opens_without_its_prefix_and_under_the_name_of_the_masked_head(name: str, tmp_path: Path) -> None:
     """As sentence-transformers saves it."""
     model = theirs(name)
