@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from engine.analysis.weights.circuit import Which, linear_part, stack_of
+from engine.model.layers.embed import token_factors
 from engine.model.layers.head import LanguageHead
 from engine.model.transformer import Transformer
 
@@ -44,7 +45,9 @@ def reads(model: Transformer, layer: int, ids: Tensor, side: str, crosses: bool,
 def embed_alone(model: Transformer, side: str, ids: Tensor) -> Tensor:
     """token d_model: the first residual stream of each token without positions and segments."""
     embed = stack_of(model, side).embed
-    resid = embed.read(ids, model.table)
+    mask = embed.token_dropout
+    factor = None if mask is None else token_factors(ids[:, None], mask)[:, 0]
+    resid = embed.read(ids, model.table, factor)
     resid = embed.map(resid) if embed.maps_tokens else resid
     resid = resid if embed.norm is None else embed.norm(resid)
     return embed.map(resid) if embed.maps_all else resid

@@ -79,6 +79,7 @@ def assemble(
     notes += () if weights.schemes else describe_dtypes(report, dtype)
     if as_map:
         notes += (describe_map(model, native, free or 0, seconds),)
+    kept |= {name: weights[names[name]].clone() for name in family.kept if name in names}
     return model, replace(report, notes=report.notes + notes, stored=kept)
 
 

@@ -43,7 +43,9 @@ WITHOUT_EFFECT = (
     "unsloth_version", "unsloth_fixed", "order_of_interleaved_layers", "use_embedding_sharing", "use_gated_activation",
     "use_parallel_block", "use_parallel_embedding", "verbose", "tokenizer_name",
     "initializer_cutoff_factor", "deterministic_flash_attn", "reference_compile", "repad_logits_with_grad",
-    "sparse_prediction", "sparse_pred_ignore_index",  # of training, and of how the same is computed
+    "dense_seq_output", "fused_bias_fc", "fused_dropout_add_ln", "max_trained_positions", "pad_vocab_size_multiple",
+    "parallel_block_tied_norm", "rotary_emb_scale_base", "use_flash_attn", "use_xentropy", "sparse_prediction",
+    "sparse_pred_ignore_index",  # of training, and of how the same is computed
     "model_max_length",  # read by no class of transformers
 )  # fmt: skip
 KNOWN = frozenset({*KEYS_OF_QUANTISATION, *WITHOUT_EFFECT, *OF_WRITING, *READ, *NEUTRAL, *ELSEWHERE})

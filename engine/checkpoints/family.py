@@ -85,6 +85,8 @@ class Family:
     `attribute_map`); a common one counts before the own. `defaults` are what transformers' class says where a key is
     absent (null is a value): a value, or a function of the rest of config.json, common names not yet heeded.
 
+    `kept` are tensors that are left out and saved again as they were: those of a part that Loupe does not compute.
+
     A model type of several architectures is several of these. `also` are other architectures that are read as this
     one, and `signs` tensors that only a file of this one has. One that `interpolates` reads pictures of any size.
     """
@@ -103,6 +105,7 @@ class Family:
     also: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
     interpolates: bool = False
+    kept: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     common: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)

@@ -67,4 +67,6 @@ MASK_VALUE = RecomputedTensor(
 )
 POSITION_IDS = RecomputedTensor("0, 1, 2, ...", lambda stored, *_: torch.arange(stored.shape[-1]).expand_as(stored))
 FREQUENCIES = RecomputedTensor("the rotary frequencies of its config", frequencies, relative=ROUNDING)
+SAME_FREQUENCIES = RecomputedTensor("the rotary frequencies of its config", frequencies, relative=2**-20)  # as used
+SAVED_FREQUENCIES = RecomputedTensor("the rotary frequencies", frequencies, relative=2**-20)  # which files must hold
 SINUSOIDS = RecomputedTensor("the sinusoids", sinusoids, absolute=2**-11)

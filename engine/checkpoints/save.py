@@ -31,11 +31,12 @@ from engine.checkpoints.folder_settings import LABELS, PROCESSOR, START, FolderS
 from engine.checkpoints.generation_config import NAME as GENERATION
 from engine.checkpoints.generation_config import READ, write_generation
 from engine.checkpoints.locate import ANSWER_KEY, CheckpointLocation
-from engine.checkpoints.recomputed import SINUSOIDS
+from engine.checkpoints.recomputed import SAVED_FREQUENCIES, SINUSOIDS
 from engine.checkpoints.sentence import LENGTHS, PROMPTS, write_modules, write_settings
 from engine.checkpoints.weights import KEYS_OF_QUANTISATION, LARGEST_HEADER, LARGEST_JSON, write_weights
 from engine.inputs.processors import read_processor
 from engine.model.config import ModelConfig
+from engine.model.layers.rotary import rotary_frequencies
 from engine.model.stored import saved_dtype, stored_state
 from engine.model.transformer import Transformer
 from engine.tokenizers.files import OF_TOKENIZER
@@ -127,6 +128,10 @@ def _write(checkpoint: Checkpoint, folder: Path) -> None:
             tensors |= {one: tensors[other].clone() for one, other in find_twins(family, rows).items()}
         if family.stores_sinusoids and model.config.positions.kind == "sinusoidal":
             tensors |= compute_sinusoids(family, model)
+        if model.config.positions.kind == "rotary":
+            tensors |= compute_frequencies(family, model)
+        kept = checkpoint.report.stored
+        tensors |= {name: kept[name].to(saved_dtype(model)) for name in family.kept if name in kept}
         write_weights(folder / "model.safetensors", tensors, {"format": "pt"})
     write_other_files(checkpoint, folder, config)
 
@@ -155,6 +160,12 @@ def compute_sinusoids(family: Family, model: Transformer) -> dict[str, Tensor]:
         for name, ours, *must_equal in family.rows
         if ours is DROPPED and SINUSOIDS in must_equal
     }
+
+
+def compute_frequencies(family: Family, model: Transformer) -> dict[str, Tensor]:
+    """The rotary frequencies that the family's files hold."""
+    frequencies, _ = rotary_frequencies(model.config.d_turned, model.config.positions)
+    return {name: frequencies for name, _, *must_equal in family.rows if SAVED_FREQUENCIES in must_equal}
 
 
 def write_other_files(checkpoint: Checkpoint, folder: Path, config: Mapping[str, Any]) -> None:

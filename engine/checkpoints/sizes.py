@@ -50,6 +50,12 @@ def infer_sizes(family: Family, shapes: Shapes, wishes: Mapping[str, Any]) -> di
         seen |= infer_experts(family, ours, shapes, seen[f"{path}layers"].value)
         of_heads = infer_heads(family, ours, shapes, stack, wishes)
         seen |= {f"{path}attention.{name}": part for name, part in of_heads.items()}
+    told = {path for key in family.keys for path in key.paths}
+    if "positions.kind" in told:
+        kind = "learned" if "embed.positions.weight" in ours else "rotary"
+        seen["positions.kind"] = Evidence(kind, "By the tensors that are there.")
+    if "embedding.norm" in told:
+        seen["embedding.norm"] = Evidence("embed.norm.weight" in ours, "By the tensors that are there.")
     if family.tied:
         seen["tied"] = Evidence(
             not map_spellings(family, shapes).keys() & family.tied.keys(), "By the tensors that are there."

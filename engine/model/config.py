@@ -548,7 +548,8 @@ class Embedding:
     Vectors of another `width` than the stream's are mapped to it (Lan et al. 2020, section 3.1), `all` that was added
     up, behind the norm, or the `tokens` alone, without a bias. A head over tokens then maps the stream back to that
     width. `patches` reads pictures instead of tokens, `sound` what is heard; of two stacks the encoder does, and the
-    rest is of the decoder's tokens.
+    rest is of the decoder's tokens. With `token_dropout`, the id of a mask, that token's vector is 0 and the others are
+    multiplied by 0.88 / (1 - share of masks), as in training 0.12 were masked (Lin et al. 2023, ESM-2).
     """
 
     scale: float = field(
@@ -575,6 +576,14 @@ class Embedding:
         metadata=Option(
             help="All that was added up is mapped to the stream's width, behind the norm, or the token vectors alone.",
             when=lambda said, _: said["width"] is not None,
+        ),
+    )
+    token_dropout: int | None = field(
+        default=None,
+        metadata=Option(
+            help="The id of a mask whose vector is left out; the other tokens' are enlarged to make up for it. Empty: "
+            "none.",
+            when=lambda _, recipe: is_alone(_, recipe) and recipe.model.attention.mask == "full",
         ),
     )
     patches: Patches | None = field(

@@ -74,6 +74,12 @@ def check_sharing(config: ModelConfig) -> None:
         raise ValueError(f"distinct must divide the number of layers, {config.layers}, got {config.distinct}.")
     if config.encoder is not None and (config.distinct is not None or config.embedding.width is not None):
         raise ValueError("distinct and embedding.width are for one stack of blocks; leave out the encoder or those.")
+    dropped, seeing = config.embedding.token_dropout, config.attention.mask == "full" and config.encoder is None
+    if dropped is not None and not (seeing and config.embedding.patches is None and 0 <= dropped < config.vocab_size):
+        raise ValueError(
+            f"embedding.token_dropout must be an id below {config.vocab_size}, of one stack that sees both sides, got "
+            f"{dropped}; leave it out elsewhere."
+        )
     if config.embedding.width is not None and config.embedding.patches is not None:
         raise ValueError("embedding.width is that of token vectors, and this model reads patches; leave it out.")
     if config.embedding.width is not None and config.embedding.sound is not None:

@@ -98,7 +98,7 @@ class Stack(Module):
         shared = [[self.share(one, turn) for turn in turns] for one in masks]
         across = None if memory is None else self.share_across(index, memory, memory_padding)
         if resid is None:
-            resid = self.embed(ids, places, segments, table)
+            resid = self.embed(ids, places, segments, table, padding)
         windowed = self.config.attention.windowed
         for layer, block in enumerate(self.blocks):
             if layer < start:

@@ -6,6 +6,7 @@ tokenizer_config.json, else its own. Which class it is, `tokenizer_class` says, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +100,13 @@ def set_gemma(fast: Tokenizer, settings: Settings, charsmap: bytes) -> None:
     fast.decoder = decoders.Sequence([decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()])
 
 
+def set_esm(fast: Tokenizer, settings: Settings, charsmap: bytes) -> None:
+    """Each entry wherever it stands, the longest first, and what is left cut at white space."""
+    entries = sorted(filter(None, fast.get_vocab()), key=len, reverse=True)
+    found = pre_tokenizers.Split(Regex("|".join(map(re.escape, entries))), "isolated")
+    fast.pre_tokenizer = pre_tokenizers.Sequence([found, pre_tokenizers.WhitespaceSplit()])
+
+
 @dataclass(frozen=True)
 class TokenizerClass:
     """`roles` are its special tokens where no file names others. `single` and `pair` name the marks around texts by
@@ -123,6 +131,7 @@ FAIRSEQ = {BOS: "<s>", EOS: "</s>", SEP: "</s>", CLS: "<s>", "unk_token": UNKNOW
 FAIRSEQ |= {"mask_token": "<mask>"}
 BERT_ROLES = {"unk_token": "[UNK]", SEP: "[SEP]", "pad_token": "[PAD]", CLS: "[CLS]", "mask_token": "[MASK]"}
 CLS_ROLES = {BOS: "[CLS]", EOS: "[SEP]", **BERT_ROLES}
+ESM_ROLES = {CLS: "<cls>", EOS: "<eos>", "unk_token": UNKNOWN, "pad_token": "<pad>", "mask_token": "<mask>"}
 T5_ROLES = {EOS: "</s>", "unk_token": UNKNOWN, "pad_token": "<pad>"}
 GEMMA_ROLES = {BOS: "<bos>", EOS: "<eos>", "unk_token": UNKNOWN, "pad_token": "<pad>", "mask_token": "<mask>"}
 OF_BERT = (CLS, "$A:0", SEP), (CLS, "$A:0", SEP, "$B:1", f"{SEP}:1")
@@ -147,6 +156,7 @@ CLASSES = {
     "Camembert": TokenizerClass(models.Unigram, set_spaced_words, FAIRSEQ, *OF_FAIRSEQ),
     "Deberta": TokenizerClass(models.BPE, set_byte_level, CLS_ROLES, *OF_DEBERTA),
     **dict.fromkeys(("CodeGen", "GPT2"), GPT2),
+    "Esm": TokenizerClass(models.WordLevel, set_esm, ESM_ROLES, (CLS, "$A:0", EOS), (CLS, "$A:0", EOS, "$B:0", EOS)),
     "GPTNeoX": TokenizerClass(models.BPE, set_neox, ENDS | {"pad_token": "<|padding|>"}),
     "Gemma": TokenizerClass(models.BPE, set_gemma, GEMMA_ROLES, keeps_marks=True, in_bytes=True),
     **dict.fromkeys(("Llama", "Phi3"), LLAMA),
@@ -165,6 +175,7 @@ OF_TYPE = {
     **dict.fromkeys(("bert", "convbert", "distilbert", "electra", "mobilebert", "squeezebert"), "Bert"),
     "camembert": "Camembert",
     "deberta": "Deberta",
+    "esm": "Esm",
     **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2", "codegen"), "GPT2"),
     **dict.fromkeys(("gpt_neox", "mpt", "olmo", "olmoe"), "GPTNeoX"),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "Gemma"),

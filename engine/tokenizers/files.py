@@ -151,16 +151,17 @@ def _read_vocabulary_file(path: Path) -> FastTokenizer:
     name = name_class(settings, config)
     chosen = CLASSES.get(name or BY_FILE[path.name])
     default = CLASSES[BY_FILE[path.name]]
-    if settings.get("tokenizer_class") is None and (chosen is None or chosen.model is not default.model):
+    readable = (default.model, models.WordLevel) if path.name == "vocab.txt" else (default.model,)
+    if settings.get("tokenizer_class") is None and (chosen is None or chosen.model not in readable):
         chosen = default
-    if chosen is None or chosen.model is not default.model or chosen.in_bytes:
+    if chosen is None or chosen.model not in readable or chosen.in_bytes:
         expected = EXPECTED[path.name]
         raise ValueError(
             f"Expected {expected} in {path}, got a {name}Tokenizer; save its tokenizer.json and load that."
         )
     if path.name == "vocab.txt":
         unknown = read_roles(path.parent).get("unk_token", chosen.roles["unk_token"])
-        return finish_class(_read_bert(path, unknown), chosen, path, settings)
+        return finish_class(_read_lines_as(path, unknown, chosen.model), chosen, path, settings)
     return finish_class(_read_merges(path), chosen, path, settings)
 
 
@@ -173,11 +174,13 @@ def _read_merges(path: Path) -> tokenizers.Tokenizer:
     return tokenizers.Tokenizer(_build(merges, lambda: models.BPE.from_file(str(path), str(merges))))
 
 
-def _read_bert(path: Path, unknown: str) -> tokenizers.Tokenizer:
+def _read_lines_as(path: Path, unknown: str, model: type[models.Model]) -> tokenizers.Tokenizer:
     """`vocab.txt`, one entry a line."""
     ids = _read_lines(path)
     if unknown not in ids:
         raise ValueError(f"Expected {unknown!r:.80} among the {len(ids)} lines of {path}, found none; fetch it again.")
+    if model is models.WordLevel:
+        return tokenizers.Tokenizer(models.WordLevel(ids, unk_token=unknown))
     return tokenizers.Tokenizer(models.WordPiece(ids, unk_token=unknown, continuing_subword_prefix=CONTINUES))
 
 

@@ -50,6 +50,7 @@ GIVEN = {
     "electra": {"text": TEXT},
     "modernbert": {"text": f"{TEXT} because he lost his ball"},
     "mpnet": {"text": f"{TEXT}<mask>"},
+    "esm": {"text": f"{TEXT} [MASK]"},
     "deit": {"picture": "7"},
     "opt-350m": {"text": TEXT},
     "opt-350m-class": {"text": TEXT},
@@ -334,6 +335,21 @@ def fill_encoders(put: Callable[..., None], pieces: Tokenizer, one_segment: Toke
             head=OutputHead("masked", bias=True),
         ),
         tokenizer=one_segment,
+    )
+    put(
+        "esm",
+        ModelConfig(
+            pieces.vocab_size,
+            64,
+            32,
+            2,
+            whole,
+            MLP(48, "gelu"),
+            Positions("rotary"),
+            embedding=Embedding(token_dropout=pieces.mask_id),
+            head=OutputHead("masked", bias=True),
+        ),
+        tokenizer=pieces,
     )
     put(
         "deit",

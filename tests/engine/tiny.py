@@ -25,8 +25,7 @@ def config(
 ) -> ModelConfig:
     """CONFIG with changes; those of `attention` go into its attention."""
     placed = Positions(positions) if isinstance(positions, str) else positions  # type: ignore[arg-type]
-    changed = replace(CONFIG, positions=placed, **changes)
-    return replace(changed, attention=replace(changed.attention, **(attention or {})))
+    return replace(CONFIG, positions=placed, attention=replace(CONFIG.attention, **(attention or {})), **changes)
 
 
 def model(config: ModelConfig = CONFIG, seed: int = 0) -> Transformer:

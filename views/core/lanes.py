@@ -184,6 +184,7 @@ def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
         "head_norm": head.norm or head.kind == "masked",
         "dense_bias": head.dense_bias,
         "embed_scale": config.embedding.scale,
+        "token_dropout": config.embedding.token_dropout is not None,
         "mapped": config.embedding.mapped if config.embedding.width is not None else None,
     }
 

@@ -9,7 +9,7 @@ import { request } from "./store.js";
  * @typedef {{ name: string, d_model: number, vocab: number, context: number, norm: string, norm_place: string, norm_learned: string, eps: number,
  *   residual: boolean, residual_scale: number, head: string, read: string, averaged: boolean, pooler: boolean, pooler_activation: string,
  *   vector: TextVector | null,
- *   head_scale: number | null, head_softcap: number | null, head_activation: string, embed_scale: number, mapped: "tokens" | "all" | null,
+ *   head_scale: number | null, head_softcap: number | null, head_activation: string, embed_scale: number, token_dropout: boolean, mapped: "tokens" | "all" | null,
  *   layers: number, distinct: number, heads: number, kv_heads: number, d_head: number, scale: number | null, softcap: number | null, sinks: boolean,
  *   mask: string, crosses: boolean, rereads: boolean, bias: boolean, out_bias: boolean, mlp_bias: boolean, sublayers: string, d_mlp: number | null,
  *   first_norm: boolean, head_norm: boolean, dense_bias: boolean,

@@ -111,7 +111,8 @@ export function stageOf(list, cell) {
 /** @param {Trace} trace */
 function entering(trace) {
   const { model } = trace;
-  const read = model.embed_scale === 1 ? "W_E[id]" : `W_E·${Number(model.embed_scale.toPrecision(3))}`;
+  const scale = model.embed_scale === 1 ? "" : Number(model.embed_scale.toPrecision(3));
+  const read = scale ? `W_E·${scale}` : model.token_dropout ? "W_E[id]·f" : "W_E[id]";
   /**
    * @param {string} id
    * @param {string} title
@@ -592,8 +593,12 @@ const ABOUT = {
     text: "The tokenizer cuts the text into pieces of its vocabulary and replaces each by its number. A “·” at the start of a piece is the space before it.",
   }),
   embed: (model) => ({
-    formula: model.embed_scale === 1 ? "x = W_E[id]" : `x = ${+model.embed_scale.toPrecision(3)} · W_E[id]`,
-    text: "A token’s number picks one row of the embedding table W_E. That learned vector is all the model knows of the token by itself.",
+    formula: `x = ${model.embed_scale === 1 ? "" : `${+model.embed_scale.toPrecision(3)} · `}W_E[id]${model.token_dropout ? " · f" : ""}`,
+    text:
+      "A token’s number picks one row of the embedding table W_E. That learned vector is all the model knows of the token by itself." +
+      (model.token_dropout
+        ? " The vector of a mask is left out, and the factor f makes up for the share of masks in the text."
+        : ""),
   }),
   patches: () => ({
     formula: "x = pixels · W + b",

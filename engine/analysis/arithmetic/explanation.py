@@ -14,7 +14,7 @@ Operation = Literal[
     "token id", "embedding row", "sinusoid", "vector", "pixel", "mel energy", "copy", "sum", "mean",
     "linear map", "norm", "scale of a norm", "rotation", "product", "dot product", "softcap", "position bias", "mask",
     "masking", "softmax", "weighted sum", "activation", "temperature", "position", "probability",
-    "choice of experts",
+    "choice of experts", "token dropout",
 ]  # fmt: skip
 Index = tuple[int | slice, ...]
 WHOLE = slice(None)  # of an axis, inside an index

@@ -41,7 +41,7 @@ from engine.model.config import Patches
 from engine.model.hooks import ADDED, canonical
 from engine.model.layers.attention import Attention
 from engine.model.layers.block import Block
-from engine.model.layers.embed import FRAMES, Convolution, Embed, PatchEmbed
+from engine.model.layers.embed import FRAMES, TRAINED_SHARE, Convolution, Embed, PatchEmbed
 from engine.model.layers.experts import ExpertMLPs, Experts, Router
 from engine.model.layers.head import AveragedHead, BareHead, ClassHead, LanguageHead, Pooler
 from engine.model.layers.latent import Latent
@@ -483,6 +483,8 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
             )
         case "position_ids":
             return position_id(source, pos)
+        case "factor":
+            return token_factor(source, module, pos)
         case "positions" if module.sinusoids:
             return sinusoid(source, pos, unit)
         case "positions" if module.patches is not None and is_placed(module.patches.config):
@@ -501,6 +503,10 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
     scale = module.scale if name == "tokens" else 1.0
     value = own * scale
     scaled: Line = () if scale == 1 else (" × ", setting(scale), " = ", result(value))
+    if name == "tokens" and module.token_dropout is not None:
+        factor = source.element(f"{source.prefix}embed.factor", pos, 0)
+        value = value * factor
+        scaled = (*scaled, " × ", operand(factor), " = ", result(value))
     line: Line = (f"row {row} of {TABLES[name]}, column {unit}: ", result(own), *scaled)
     entry = Operand(
         TABLES[name], weight[row, unit : unit + 1].detach().double(), f"{source.hook}.weight", (row, unit), drawn=False
@@ -526,6 +532,19 @@ def placed_position(source: Source, module: PatchEmbed, table: Tensor, pos: int,
         side = (patches.trained or patches.image) // patches.size
         told = f"bicubic between the {side} × {side} positions of W_P, for {patches.side} × {patches.side}: "
     return Steps("vector", value, ((told, result(value)),))
+
+
+def token_factor(source: Source, module: Embed, pos: int) -> Steps:
+    """What a token's vector is multiplied by, where those of masks are left out."""
+    ids, padding = source.ids()[0], source.trace.padding
+    length = len(ids) if padding is None else int(padding[0].sum())
+    if int(ids[pos]) == module.token_dropout:
+        return Steps("token dropout", 0.0, (("the vector of a mask is left out: ", result(0.0)),))
+    masks = int(torch.eq(ids, module.token_dropout or 0).sum())
+    value = (1 - TRAINED_SHARE) / (1 - masks / length)
+    told = f"masks are {masks} of {count_words(length, 'token')}, and were {TRAINED_SHARE:g} of all in training: "
+    line: Line = (told, f"(1 − {TRAINED_SHARE:g}) / (1 − {masks} / {length}) = ", result(value))
+    return Steps("token dropout", value, (line,))
 
 
 def segment(source: Source, pos: int) -> int:

@@ -126,6 +126,8 @@ class Tally:
         rows = self.B * tokens
         if config.embedding.norm:
             self.norms(f"{title}embedding norm", rows, Integer(1), 1, 1, stack.embedding_width)
+        if config.embedding.token_dropout is not None:
+            self.keep("factors of the token vectors", rows)
         if config.embedding.width is not None:
             self.keep("vectors of tokens before their map", rows * stack.E)
         self.angles(stack, tokens)

@@ -15,6 +15,15 @@ from engine.model.layers.position import sinusoidal
 from engine.model.layers.position_override import check_within, has_position
 
 FRAMES = 3  # that a convolution sees at once
+TRAINED_SHARE = 0.15 * 0.8  # of masks in the texts that ESM's models were trained on
+
+
+def token_factors(ids: Tensor, mask: int, padding: Tensor | None = None) -> Tensor:
+    """batch pos: factors of the token vectors, 0 at masks and elsewhere what makes up for their share of a text."""
+    masked = ids == mask
+    length = ids.shape[1] if padding is None else padding.sum(1, keepdim=True)
+    share = masked.sum(1, keepdim=True) / length
+    return torch.where(masked, 0.0, (1 - TRAINED_SHARE) / (1 - share))
 
 
 class Embed(Module):
@@ -29,6 +38,7 @@ class Embed(Module):
         kind, made = config.positions.kind, config.embedding
         self.dropout, self.scale, self.pairs = config.dropout, made.scale, config.positions.pairs
         reads, heard = made.of_tokens, made.sound
+        self.token_dropout = made.token_dropout
         self.tokens = nn.Embedding(config.vocab_size, config.d_embed) if reads and not shared else None
         self.patches = None if made.patches is None else PatchEmbed(made.patches, config.d_model)
         self.conv1 = None if heard is None else Convolution(heard.bins, config.d_model, "batch frame d_model")
@@ -53,6 +63,8 @@ class Embed(Module):
             self.hook_patches = HookPoint("patches", axes)
         else:
             self.hook_mel = HookPoint("mel", "batch frame mel")
+        if made.token_dropout is not None:
+            self.hook_factor = HookPoint("factor", "batch pos")
         if made.segments:
             self.hook_segments = HookPoint("segments", axes)
         if kind in ("learned", "sinusoidal"):
@@ -63,10 +75,18 @@ class Embed(Module):
         if self.mapped is not None:
             self.hook_mapped = HookPoint("mapped", "batch pos d_model")
 
-    def forward(self, ids: Tensor, pos: Tensor, segments: Tensor | None = None, table: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        ids: Tensor,
+        pos: Tensor,
+        segments: Tensor | None = None,
+        table: Tensor | None = None,
+        padding: Tensor | None = None,
+    ) -> Tensor:
         """batch pos d_model. `pos` is pos, batch pos where padding has no place (-1), or 2 batch pos where a token has
-        two."""
-        resid = self.read(ids, table)
+        two; `padding` (batch pos) is True where a token is real."""
+        mask = self.token_dropout
+        resid = self.read(ids, table, None if mask is None else self.hook_factor(token_factors(ids, mask, padding)))
         if self.maps_tokens:
             resid = self.map(resid)
         if self.segments is not None:
@@ -118,7 +138,8 @@ class Embed(Module):
         assert self.mapped is not None
         return self.hook_mapped(self.mapped(narrow))
 
-    def read(self, ids: Tensor, table: Tensor | None) -> Tensor:
+    def read(self, ids: Tensor, table: Tensor | None, factor: Tensor | None = None) -> Tensor:
+        """Vectors of tokens, times a `factor` of each where there is one (as `ids`), or of patches."""
         if self.patches is not None:
             return self.hook_patches(self.patches(ids))
         if self.conv1 is not None and self.conv2 is not None:
@@ -126,6 +147,8 @@ class Embed(Module):
         weight = table if self.tokens is None else self.tokens.weight
         assert weight is not None
         read = embedding(ids, weight)
+        if factor is not None:
+            read = read * factor[..., None].to(read.dtype)
         if self.scale == 1:
             return self.hook_tokens(read)
         return self.hook_tokens(read * torch.tensor(self.scale, dtype=read.dtype))  # rounded as the vectors are (Gemma)

@@ -153,6 +153,7 @@ VARIANTS = {
         "embedding": Embedding(sound=Sound(5, 6)),
         "encoder": Encoder(2, Attention(4, key_bias=False, mask="full"), tiny.MLP(12)),
     },
+    "masks left out": {"attention": {"mask": "full"}, "embedding": Embedding(token_dropout=4, norm=True, scale=2.0)},
     "both directions, ALiBi": {"positions": "alibi", "attention": {"mask": "full"}},
     "a vector of the text": {
         "attention": {"mask": "full"},

@@ -125,6 +125,10 @@ KINDS: dict[str, ModelConfig] = {
             "token": OutputHead("token", 3, dense=True, norm=True),
         }.items()
     },
+    "esm": replace(
+        SMALL, attention=replace(HEADS, mask="full"), positions=ROTARY, embedding=Embedding(token_dropout=7),
+        head=OutputHead("masked", bias=True),
+    ),
     "gpt-j": replace(
         SMALL, positions=Positions("rotary", turned=4, pairs="neighbours"), sublayers="parallel_one_norm", tied=False,
         head=OutputHead(bias=True),

@@ -148,6 +148,10 @@ USUAL_MODELS: dict[str, Any] = {
     "modernbert": lambda: transformers.ModernBertForMaskedLM(
         transformers.ModernBertConfig(**USUAL, **dict.fromkeys(("pad_token_id", "cls_token_id", "sep_token_id"), 1))
     ),
+    "esm": lambda: transformers.EsmForMaskedLM(
+        transformers.EsmConfig(**USUAL, pad_token_id=1, position_embedding_type="rotary", layer_norm_eps=1e-12)
+    ),
+    "nomic_bert": lambda: transformers.NomicBertForMaskedLM(transformers.NomicBertConfig(**USUAL)),
     "t5": lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),
     "bart": lambda: transformers.BartForConditionalGeneration(transformers.BartConfig(**PAIR)),
     "vit": lambda: transformers.ViTForImageClassification(

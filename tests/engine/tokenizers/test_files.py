@@ -145,6 +145,29 @@ def test_a_vocab_txt_is_read_by_the_class_of_its_model(
     assert_reads_as_transformers(write_whole(tmp_path, kind, settings))
 
 
+ESM = "<cls> <pad> <eos> <unk> L A G V S E R T I D P K Q N F Y M H W C X B U Z O . - <null_1> <mask>".split()
+PROTEINS = ["MKTAYIAKQRQISFVKSH", "MKT LLA\n<mask>A", "mKt xyz é L", "M<null_1>K <cls>", "A.-B<eos>", "MK[MASK]<unk>T"]
+
+
+@pytest.mark.parametrize("settings", [None, {"tokenizer_class": "EsmTokenizer"}, {"mask_token": "<null_1>"}], ids=str)
+def test_the_letters_of_a_protein_are_read_as_transformers_reads_them(
+    tmp_path: Path, settings: dict[str, Any] | None
+) -> None:
+    reference = pytest.importorskip("transformers").AutoTokenizer
+    (tmp_path / "vocab.txt").write_text("\n".join(ESM), encoding="utf-8")
+    write_settings(tmp_path, "esm", settings)
+    theirs = reference.from_pretrained(tmp_path)
+    assert_reads_as_transformers(tmp_path)
+    tokenizer = read(tmp_path)
+    for text, pair in [*((text, None) for text in PROTEINS), ("MK", "L A")]:
+        encoding = tokenizer.encode(text, pair)
+        assert list(encoding.ids) == theirs(text, pair)["input_ids"], text
+    assert "".join(PROTEINS[0][start:end] for start, end in tokenizer.encode(PROTEINS[0]).spans) == PROTEINS[0]
+    assert tokenizer.vocab_size == 33 and tokenizer.mask_id == theirs.mask_token_id
+    tokenizer.save(tmp_path / "saved")
+    assert read(tmp_path / "saved").encode(PROTEINS[1]).ids == tokenizer.encode(PROTEINS[1]).ids
+
+
 def write_byte_level(folder: Path, special: tuple[str, ...]) -> None:
     """`vocab.json` and `merges.txt`."""
     folder.mkdir(exist_ok=True)
