@@ -146,7 +146,7 @@ CLASSES = {
     "SqueezeBert": BERT,
     "Camembert": TokenizerClass(models.Unigram, set_spaced_words, FAIRSEQ, *OF_FAIRSEQ),
     "Deberta": TokenizerClass(models.BPE, set_byte_level, CLS_ROLES, *OF_DEBERTA),
-    **dict.fromkeys(("CodeGen", "GPT2"), GPT2),
+    **dict.fromkeys(("CodeGen", "GPT2", "Whisper"), GPT2),
     "GPTNeoX": TokenizerClass(models.BPE, set_neox, ENDS | {"pad_token": "<|padding|>"}),
     "Gemma": TokenizerClass(models.BPE, set_gemma, GEMMA_ROLES, keeps_marks=True, in_bytes=True),
     **dict.fromkeys(("Llama", "Phi3"), LLAMA),
