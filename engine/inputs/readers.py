@@ -1,4 +1,4 @@
-"""What a person gives a checkpoint to read, whatever it reads: a text, two, a text and its target, a gap, a picture."""
+"""What a person gives a checkpoint to read: a text, two, a text and its target, a gap, a picture, a sound."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from engine.checkpoints import Checkpoint
 from engine.conversations import Conversation, encode_conversation
 from engine.data import digits
 from engine.generation.generate import generate
+from engine.generation.prompt import begin
 from engine.inputs.pictures import Picture
 from engine.inputs.processors import Floats, ImageProcessor, PalettePixels
+from engine.inputs.sound import Waveform
 from engine.model.config import ModelConfig
 from engine.tokenizers.encoding import Encoding
 
-Kind = Literal["text", "pair", "question", "translation", "infill", "picture", "pixels"]
+Kind = Literal["text", "pair", "question", "translation", "infill", "picture", "pixels", "sound"]
 GAP, SPAN = "[gMASK]", "[sop]"
 TRIED = 100  # tokens of a vocabulary, in search of words that its model can read
 
@@ -45,6 +47,8 @@ class Reading:
 def kind(checkpoint: Checkpoint) -> Kind:
     """Kind of input that this checkpoint reads."""
     config = checkpoint.model.config
+    if config.embedding.sound is not None:
+        return "sound"
     if config.encoder is not None and not config.rereads:
         return "translation"
     if config.infill is not None:
@@ -154,6 +158,21 @@ def read_translation(checkpoint: Checkpoint, text: str, target: str, limit: int)
     steps = generate(checkpoint, source, max_tokens=limit - 1, greedy=True)
     ids = [step.id for step in steps if step.id not in checkpoint.end_ids]
     return Reading(source, whole, shift_target(checkpoint, ids), written=True)
+
+
+def read_sound(checkpoint: Checkpoint, sound: Waveform, target: str, limit: int) -> Reading:
+    """Frames of a sound and its transcript of at most `limit` tokens; an empty `target` is written by the model,
+    greedily, after those with which the checkpoint begins."""
+    given = tokens(checkpoint, target).ids if target.strip() and checkpoint.tokenizer is None else target
+    prompt = begin(checkpoint, sound, given if target.strip() else None)
+    ids, written = prompt.ids, not target.strip()
+    if written:
+        steps = generate(
+            checkpoint, prompt, max_tokens=max(min(limit - len(ids), prompt.tokens_left - 1), 0), greedy=True
+        )
+        ids = (*ids, *(step.id for step in steps if step.id not in checkpoint.end_ids))
+    assert prompt.sound is not None
+    return Reading(prompt.sound, target=shift_target(checkpoint, ids[1:]).truncate(limit), written=written)
 
 
 def given_target(checkpoint: Checkpoint, text: str) -> Encoding:

@@ -272,7 +272,6 @@ def _open_flac(file: IO[bytes], seconds: int) -> Waveform:
     except (soundfile.LibsndfileError, RuntimeError) as error:
         raise ValueError("Expected a whole FLAC file, got a damaged one; save it again.") from error
     if len(rows) < count:
-        raise ValueError(
-            f"Expected {count_words(count, 'sample')}, as the header says, got {len(rows):,}; save it again."
-        )
+        told = f"Expected {count_words(count, 'sample')}, as the header says"
+        raise ValueError(f"{told}, got {len(rows):,}; save it again.")
     return Waveform(rows.mean(1), rate)

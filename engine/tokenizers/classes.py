@@ -155,7 +155,7 @@ CLASSES = {
     "SqueezeBert": BERT,
     "Camembert": TokenizerClass(models.Unigram, set_spaced_words, FAIRSEQ, *OF_FAIRSEQ),
     "Deberta": TokenizerClass(models.BPE, set_byte_level, CLS_ROLES, *OF_DEBERTA),
-    **dict.fromkeys(("CodeGen", "GPT2"), GPT2),
+    **dict.fromkeys(("CodeGen", "GPT2", "Whisper"), GPT2),
     "Esm": TokenizerClass(models.WordLevel, set_esm, ESM_ROLES, (CLS, "$A:0", EOS), (CLS, "$A:0", EOS, "$B:0", EOS)),
     "GPTNeoX": TokenizerClass(models.BPE, set_neox, ENDS | {"pad_token": "<|padding|>"}),
     "Gemma": TokenizerClass(models.BPE, set_gemma, GEMMA_ROLES, keeps_marks=True, in_bytes=True),

@@ -39,6 +39,7 @@ KEYS = {  # each with READ, or why it is without effect
     **dict.fromkeys(("do_basic_tokenize", "never_split", "spaces_between_special_tokens"), "none in version 5"),
     **dict.fromkeys(("sp_model_kwargs", "unk_id", "offset", "mask_token_sent"), "the vocabulary's file says it"),
     "separate_vocabs": "of the target's texts",
+    **dict.fromkeys(("task", "predict_timestamps"), "the template of tokenizer.json says it"),
     "errors": "bytes that are no text are shown as bytes",
     **dict.fromkeys(("source_lang", "target_lang", "language"), "the text begins with its language"),
 }

@@ -23,6 +23,7 @@ from engine.edits import AttentionTemperature, Edit
 from pages.controls.model_input.model_input import Subject, subject
 from pages.controls.model_input.notice import cut_notice
 from pages.controls.model_input.parameters import ATTENTION, INPUT, TALK
+from pages.controls.model_input.sound import Part, draw_sound
 from pages.controls.places import CHOSEN, LINKED, choose_arguments, pick_place
 from pages.controls.prediction import await_guess
 from pages.controls.share.export import Export, draw_page
@@ -99,7 +100,7 @@ class RunPage:
     `charts` are by their titles a question and its chart. `linked` are keys of the controls that a link holds. `about`
     is the question whose places all charts share, that of the first chart where it is "". With `long`, a text too long
     to be drawn whole is run in pieces, and has the charts of questions with steps, unless `extend` makes a run that
-    holds what all read.
+    holds what all read. One that `hears` draws of a model of sounds its frames and that part.
     """
 
     title: str
@@ -109,6 +110,7 @@ class RunPage:
     linked: Sequence[str] = ("attention", "what if")
     about = ""
     long = False
+    hears: Part = ""
 
     @st.fragment  # what is around it stays as it is while a text is changed
     @turns.take()
@@ -127,7 +129,11 @@ class RunPage:
 
     def compute(self, here: Here) -> tuple[Subject, Run, Further]:
         """Computes the input that a person looks at, and its run under their edits."""
-        looked_at = subject(here, self.draw_controls, budget.long_tokens if self.long else budget.max_tokens)
+        most = budget.long_tokens if self.long else budget.max_tokens
+        looked_at = subject(here, self.draw_controls, most, bool(self.hears))
+        if looked_at.checkpoint.config.embedding.sound is not None:
+            draw_sound(looked_at.checkpoint, looked_at.reading, temperature_edits(here), self.hears)
+            st.stop()
         whole = not self.long or not is_long(lanes(looked_at.checkpoint, looked_at.reading))
         run, edits = what_if(looked_at, temperature_edits(here), whole)
         if edits.before is edits.after:  # else what the edits did is guessed at

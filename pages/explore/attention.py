@@ -50,6 +50,7 @@ def look_at_first(run: Run) -> dict[str, int]:
 class AttentionPage(PicturePage):
     title, state, registry, charts = "Attention", state_of("attention"), ATTENTION, CHARTS
     long = True
+    hears = "crossing"
 
     def export_options(self, run: Run) -> dict[str, Any]:
         """Options of the export: what a file of the page carries, and what can be downloaded."""

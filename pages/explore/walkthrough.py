@@ -9,7 +9,7 @@ from engine.generation.sampling import Sampling
 from engine.inputs.readers import SPAN, kind
 from engine.runtime import library
 from pages.controls.model_input.conversation import is_conversation
-from pages.controls.model_input.model_input import Subject, field_value, look, pixels, reading, seed
+from pages.controls.model_input.model_input import Subject, field_value, is_heard, look, pixels, reading, seed
 from pages.controls.model_input.notice import notice
 from pages.controls.model_input.parameters import OUTPUT_TEMPERATURE, TOP_K, TOP_P
 from pages.controls.run_page import PicturePage, state_of
@@ -82,9 +82,13 @@ def again() -> None:
 class Walkthrough(PicturePage):
     title, state, registry = "Walkthrough", STATE, WALKTHROUGH
     linked = ("attention", *SAMPLING, "what if")
+    hears = "stages"
 
     def draw_controls(self, here: Here) -> None:
         super().draw_controls(here)
+        if is_heard(here):
+            here.leave_out(*SAMPLING)
+            return
         for name, width in zip(SAMPLING, (155, 88, 88), strict=True):
             here.slider(name, width=width)
 

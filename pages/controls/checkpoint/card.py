@@ -7,6 +7,7 @@ from functools import partial
 from math import isnan
 
 import streamlit as st
+import torch
 
 from engine.analysis.parity import Parity, available, parity
 from engine.analysis.switches import sizes
@@ -22,10 +23,12 @@ from engine.inputs.readers import (
     read_infill,
     read_picture,
     read_pixels,
+    read_sound,
     read_text,
     read_translation,
     readable,
 )
+from engine.inputs.sound import Waveform
 from engine.places import ASSETS
 from engine.runtime import library
 from pages.controls.checkpoint.load_errors import warn
@@ -148,6 +151,10 @@ def sample(name: str, checkpoint: Checkpoint) -> tuple[Reading, str]:
             return read_picture(checkpoint, pictures()[0][0]), "a picture of a digit"
         case "pixels":
             return read_pixels(checkpoint, pictures()[0][0], 32, limit, {"temperature": 1.0}, 0), "a picture of a digit"
+        case "sound":
+            at = torch.arange(16_000) / 16_000
+            heard = Waveform(0.5 * torch.sin(2 * torch.pi * 440 * at), 16_000)
+            return read_sound(checkpoint, heard, "", min(limit, 24)), "a tone of 440 Hz, of one second"
         case "translation":
             found = read_translation(checkpoint, text, "", min(limit, 24))
         case "infill":

@@ -13,13 +13,14 @@ from engine.analysis.overview_cache import LongRun
 from engine.checkpoints import Checkpoint
 from engine.edits import Edit
 from engine.edits.experiment import Experiment
-from engine.inputs.readers import Reading
+from engine.inputs.readers import Reading, kind
 from engine.plurals import count_words
 from engine.runtime import library
 from pages.controls.compare.defaults import RUN, Sides, format_edits, library_name
 from pages.controls.compare.parameters import value
 from pages.controls.compare.picture import picture_value
 from pages.controls.model_input.model_input import EVERY_FIELD, reading
+from pages.controls.model_input.sound import ELSEWHERE
 from pages.controls.state.session import find_record
 from pages.controls.what_if.edit_panel import MISFITS, sentence
 from pages.controls.what_if.experiment_link import from_link
@@ -80,6 +81,8 @@ def read_side(letter: LiteralString) -> SideControls | None:
     try:
         name = library_name(letter)
         checkpoint = library.checkpoint(name)
+        if kind(checkpoint) == "sound":
+            raise ValueError(ELSEWHERE)
         read = reading(checkpoint, LIMIT, field)
         if len(read.read):
             kept[letter] = {"model": name} | {each: field(each) for each in EVERY_FIELD}

@@ -31,6 +31,7 @@ from pages.controls.model_input.model_input import (
 )
 from pages.controls.model_input.notice import guessing_notice
 from pages.controls.model_input.picture import chosen_picture
+from pages.controls.model_input.sound import ELSEWHERE
 from pages.controls.state.page_state import Here
 from views.core.codegen import Fields, picture_line, quote
 from views.core.markdown import Markdown, escape_markdown
@@ -109,6 +110,8 @@ def prompt_of(checkpoint: Checkpoint, said: Callable[[str], Any] = field_value) 
             processor = checkpoint.processor
             assert isinstance(processor, PalettePixels)  # as this kind says
             return begin(checkpoint, processor.ids(chosen_picture(checkpoint, said)).flatten()[: said("given")])
+        case "sound":
+            raise ValueError(ELSEWHERE)
         case _:
             return begin(checkpoint, require_tokens(tokens(checkpoint, said("text"))), longer=True)
 

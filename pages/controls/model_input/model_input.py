@@ -50,6 +50,7 @@ from pages.controls.model_input.conversation import (
 )
 from pages.controls.model_input.parameters import FIELDS as PARAMETERS
 from pages.controls.model_input.picture import chosen_picture, show_ink
+from pages.controls.model_input.sound import ELSEWHERE, heard_reading, sound_fields
 from pages.controls.model_input.text_field import several_lines
 from pages.controls.state.hidden import is_hidden
 from pages.controls.state.history import is_drawn, went_back, write
@@ -70,6 +71,7 @@ FIELDS: dict[Kind, list[str]] = {
     "infill": ["text", "span"],
     "picture": ["picture"],
     "pixels": ["picture", "given"],
+    "sound": ["target"],
 }
 EVERY_FIELD = tuple(parameter.name for parameter in PARAMETERS)
 TYPED = ("text", "second", "target", "span")
@@ -109,9 +111,14 @@ def nothing_more(here: Here) -> None:
     pass
 
 
-def subject(here: Here, more: Callable[[Here], None] = nothing_more, limit: int = GIVEN.max_tokens) -> Subject:
-    """Draws the controls in one row, `more` behind them; ends the page with a sentence where nothing can be read."""
-    controls(here, more)
+def subject(
+    here: Here, more: Callable[[Here], None] = nothing_more, limit: int = GIVEN.max_tokens, hears: bool = False
+) -> Subject:
+    """Draws the controls in one row, `more` behind them; ends the page with a sentence where nothing can be read, and
+    for a model of sounds unless the page `hears`."""
+    if controls(here, more) == "sound" and not hears:
+        st.info(ELSEWHERE)
+        st.stop()
     name: str = here["model"]
     try:
         checkpoint = library.checkpoint(name)
@@ -139,6 +146,8 @@ def subject_alone(here: Here) -> Subject:
     name: str = here["model"]
     try:
         checkpoint = library.checkpoint(name)
+        if kind(checkpoint) == "sound":
+            raise ValueError(ELSEWHERE)
         said = {field: EMPTY.get(field, "") for field in EVERY_FIELD} | example(name)
         shown = reading(checkpoint, budget.max_tokens, said.get)
     except (ValueError, OSError) as error:
@@ -248,6 +257,8 @@ def find_carried() -> PageRecord:
 def show_fields(here: Here, wanted: Kind, most: int, labels: Mapping[str, str]) -> None:
     """The controls of what a model reads; of a picture at most `most` pixels can be given."""
     labels = {**labels, **(ASKED if wanted == "question" else {})}
+    if wanted == "sound":
+        sound_fields()
     for field in FIELDS[wanted]:
         if field == "picture":
             last = len(pictures()[0]) - 1
@@ -319,6 +330,8 @@ def reading(checkpoint: Checkpoint, limit: int = GIVEN.max_tokens, said: Callabl
             return read_translation(checkpoint, said("text"), said("target"), limit)
         case "infill":
             return read_infill(checkpoint, said("text"), said("span"), limit)
+        case "sound":
+            return heard_reading(checkpoint, said("target"), limit)
         case "picture":
             return read_picture(checkpoint, chosen_picture(checkpoint, said), limit)
         case "pixels":
@@ -326,6 +339,14 @@ def reading(checkpoint: Checkpoint, limit: int = GIVEN.max_tokens, said: Callabl
             return read_pixels(checkpoint, chosen_picture(checkpoint, said), said("given"), limit, settings, seed())
         case _:
             return read_text(checkpoint, said("text"), limit)
+
+
+def is_heard(here: Here) -> bool:
+    """True if the page's model hears; False for one that does not open."""
+    try:
+        return kind(library.checkpoint(here["model"])) == "sound"
+    except (ValueError, OSError):
+        return False
 
 
 def fields_read(checkpoint: Checkpoint) -> Sequence[str]:

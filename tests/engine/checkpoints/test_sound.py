@@ -192,6 +192,7 @@ def test_a_transcript_is_read_as_its_tokens_say(tmp_path: Path) -> None:
     )  # fmt: skip
     checkpoint = opened(model, tmp_path)
     assert checkpoint.tokenizer is not None and checkpoint.end_ids == (end,)
+    assert checkpoint.report.notes == ()
     said = "<|startoftranscript|><|fr|><|translate|><|0.00|> the cat said hello<|2.40|>"
     for text in (" the dog", said, f"{said}<|endoftext|>"):
         assert list(checkpoint.tokenizer.encode(text).ids) == tokenizer(text)["input_ids"]
