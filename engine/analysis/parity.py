@@ -41,6 +41,7 @@ from engine.tokenizers.encoding import Encoding
 Through = Literal["its own files", "our export", "PEFT on our export of the base"]
 FAILURES = (OSError, ValueError, RuntimeError, TypeError, LookupError, AttributeError, ImportError)
 MOST_SINUSOIDS = 2**14
+VECTOR, OF_TOWERS = "vector.out", ("image_embeds", "text_embeds", "pooler_output")
 ADAPTER = "adapter"  # folder for PEFT, in that for transformers
 KEPT_OF_ADAPTER = ("peft_type", "task_type", "modules_to_save", "fan_in_fan_out")  # beside what A and B do
 UNSAFE = (  # keys of config.json by which transformers would load code, other files or other numbers than the weights'
@@ -144,7 +145,7 @@ def check_positions(checkpoint: Checkpoint) -> None:
 def compared_hooks(checkpoint: Checkpoint) -> list[str]:
     """The hooks to compare, of those that the model has."""
     names = checkpoint.model.hook_names
-    wanted = {"logits", "next_sentence", "pooler.out", last_hook(checkpoint)}
+    wanted = {"logits", "next_sentence", "pooler.out", VECTOR, last_hook(checkpoint)}
     return [name for name in names if name in wanted or name.endswith("attn.pattern")]
 
 
@@ -286,6 +287,8 @@ def outputs(trace: Trace, theirs: Mapping[str, Any], checkpoint: Checkpoint) -> 
         yield "last hidden state", trace[last_hook(checkpoint)], theirs["last_hidden_state"]
         if "pooler.out" in trace and theirs.get("pooler_output") is not None:
             yield "pooler", trace["pooler.out"], theirs["pooler_output"]
+        elif VECTOR in trace and (found := next(filter(None.__ne__, map(theirs.get, OF_TOWERS)), None)) is not None:
+            yield "vector", trace[VECTOR], found
 
 
 def patterns(theirs: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:

@@ -12,6 +12,7 @@ from engine.checkpoints.generation_defaults import GenerationDefaults
 from engine.checkpoints.report import Report
 from engine.checkpoints.save import save
 from engine.checkpoints.sentence import SentenceSettings
+from engine.checkpoints.towers import TowerPair
 from engine.inputs.processors import Processor
 from engine.model.config import ModelConfig
 from engine.model.layers.lora import Adapter
@@ -29,7 +30,7 @@ class Checkpoint:
     hold its weights. `writing` is what it forces and forbids when it writes, and how it is to be let write; `settings`
     are the files that said so. `adapters` are those that the weights hold at strength 1;
     `ApplyAdapter.of(adapter, strength)` is the edit that gives one another strength, 0 for the base alone. `sentence`
-    is how texts are read of which it makes vectors.
+    is how texts are read of which it makes vectors, and `pair` what compares it with the other of two towers.
     """
 
     model: Transformer
@@ -46,6 +47,7 @@ class Checkpoint:
     adapters: tuple[Adapter, ...] = ()
     settings: FolderSettings = field(default_factory=FolderSettings)
     sentence: SentenceSettings = field(default_factory=SentenceSettings)
+    pair: TowerPair | None = None
 
     def __post_init__(self) -> None:
         end = self.tokenizer.end_id if self.tokenizer is not None else None

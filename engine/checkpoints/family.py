@@ -88,7 +88,8 @@ class Family:
     `kept` are tensors that are left out and saved again as they were: those of a part that Loupe does not compute.
 
     A model type of several architectures is several of these. `also` are other architectures that are read as this
-    one, and `signs` tensors that only a file of this one has. One that `interpolates` reads pictures of any size.
+    one, and `signs` tensors that only a file of this one has. One that `interpolates` reads pictures of any size; one
+    that is `half_of` two towers is what a config.json of that model type has under that key.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Family:
     also: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
     interpolates: bool = False
+    half_of: tuple[str, str] | None = None
     kept: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     common: Mapping[str, str] = field(default_factory=dict)

@@ -36,6 +36,7 @@ from engine.checkpoints.rename import rename_tensors
 from engine.checkpoints.report import Assumption, IncompleteWeights, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
 from engine.checkpoints.sentence import read_modules, read_settings, rows_of_maps, with_maps
+from engine.checkpoints.towers import MARK, TOWER, TowerPair, is_pair, open_half, split_name
 from engine.checkpoints.weights import Weights, open_weights, read_json, weights_of_tensors
 from engine.inputs.processors import ImageProcessor, Processor, describe_unread_keys, read_processor
 from engine.inputs.sound import SoundProcessor
@@ -63,6 +64,7 @@ class OpenedModel(NamedTuple):
     settings: FolderSettings | None = None
     assumed: tuple[Assumption, ...] = ()
     notes: tuple[str, ...] = ()
+    pair: TowerPair | None = None
 
 
 def load(
@@ -78,6 +80,7 @@ def load(
     Weights are converted to `dtype`; None leaves them as most are stored, and then they stay a map of their file. Where
     they do not fit the memory they stay such a map in either case, and are converted while a layer computes with them;
     a note in the report says so, and what a forward pass is expected to take.
+    Of two towers, for pictures and for texts, the first opens, and by a name that ends in "#text" the second.
     `config` are keys of config.json that count before those of the file. Where there is no such file it is inferred
     from the weights, and `report.assumed` says what was. `rename` maps names of the file's tensors to those of a
     family, for a file of a layout of its own: `{"layer{}.norm.*": "transformer.h.{}.ln_1.*"}`; commas split a tensor
@@ -91,20 +94,27 @@ def load(
     does not fit the memory even so, PermissionError and ConnectionError where a hub does not give it; a tokenizer or a
     processor that cannot be read is a note in the report.
     """
-    place = find_place(name_or_path)
+    plain, tower = split_name(str(name_or_path))
+    place = find_place(plain if tower else name_or_path)
+    config = {**(config or {}), **tower}
+    if tower:
+        place = replace(place, name=f"{place.name}{MARK}")
     if is_adapter(place):
-        given = dict(config or {})
+        given = dict(config)
         base = load(find_base(place, given.pop(BASE, None)), dtype, given, rename)
         return replace(open_adapter(base, place.weights.parent), name=place.name)
-    opened = open_model(place, dict(config or {}), dict(rename or {}))
+    opened = open_model(place, dict(config), dict(rename or {}))
     if adapter_snapshot.KEY in opened.weights.metadata:
         whole = weights_of_tensors(read_state(place.weights), place.weights, mapped=False)
         opened = opened._replace(weights=replace(whole, metadata=opened.weights.metadata))
     model, report = assemble_opened(opened, dtype, place.name)
     with unpack_header(place, opened.weights.metadata, opened.weights.beside) as beside:
-        tokenizer, notes = open_tokenizer(beside, opened.config)
+        reads_tokens = opened.pair is None or opened.pair.reads == "text"
+        tokenizer, notes = open_tokenizer(beside, opened.config) if reads_tokens else (None, ())
         settings = open_settings(opened, beside)
-        processor, more = open_processor(beside, settings.config, opened.config)
+        processor, more = (
+            (None, ()) if opened.pair and reads_tokens else open_processor(beside, settings.config, opened.config)
+        )
         writing, refused = settings.read_writing(opened.config)
         sentence, unread = read_settings(beside)
         card = beside.find("card.json")
@@ -126,6 +136,7 @@ def load(
             writing=writing,
             settings=settings,
             sentence=sentence,
+            pair=opened.pair,
         )
     return checkpoint if find_adapter_weights(place.weights.parent) is None else with_adapter(checkpoint, place)
 
@@ -309,11 +320,19 @@ def open_with_config(place: CheckpointLocation, weights: Weights, corrections: M
     notes = tuple(
         f"config.json's {name}, {stored.get(name)!r:.80}, was given as {value!r:.80}."
         for name, value in corrections.items()
-        if stored.get(name) != value
+        if stored.get(name) != value and name != TOWER
     )
     theirs = ConfigTable({**stored, **corrections})
     settings = replace(settings, config={**settings.config, **corrections})
     check_not_quantised(weights)
+    pair: TowerPair | None = None
+    if is_pair(stored):
+        half, weights, pair = open_half(dict(theirs), weights, str(corrections.get(TOWER, "picture")))
+        theirs, settings = ConfigTable(half), replace(settings, config=half)
+    elif TOWER in corrections:
+        raise ValueError(
+            f"{place.name} has one tower, and its {corrections[TOWER]!r:.80} was asked for; open it whole."
+        )
     family = choose_family(theirs, weights.shapes)
     config = read_family_config(family, theirs)
     if family.interpolates:
@@ -321,9 +340,8 @@ def open_with_config(place: CheckpointLocation, weights: Weights, corrections: M
     notes += describe_left_out(theirs, family) + describe_unread(theirs, family)
     notes += describe_doubles(dict(theirs), family)
     notes += tuple(filter(None, (describe_defaults(theirs, family),)))
-    return with_modules(
-        OpenedModel(accept_wrapper(family, weights.shapes), config, weights, settings, (), notes), place
-    )
+    wrapped = accept_wrapper(family, weights.shapes)
+    return with_modules(OpenedModel(wrapped, config, weights, settings, (), notes, pair), place)
 
 
 def fit_pictures(config: ModelConfig, place: CheckpointLocation, theirs: Mapping[str, Any]) -> ModelConfig:

@@ -35,6 +35,7 @@ from engine.checkpoints.locate import (
     locate,
     shipped_folder,
 )
+from engine.checkpoints.towers import MARK, TOWER, is_pair
 from engine.checkpoints.weights import read_json
 from engine.edits import Edit, keep_adapter
 from engine.model.from_dict import build
@@ -120,6 +121,7 @@ def names(*more: str) -> list[str]:
     """The shipped checkpoints, the folders a person put into the models folder, then those of `more` that are known."""
     folder = Path(budget.models_folder)
     own = sorted(p.name for p in folder.iterdir() if _holds_a_model(p)) if folder.is_dir() else []
+    own = [name for one in own for name in (one, *([f"{one}{MARK}"] if has_two_towers(folder / one) else []))]
     public = [*shipped_names(), *(name for name in own if shipped_folder(name) is None)]
     others = dict.fromkeys(map(current_name, more))
     return [*public, *(name for name in others if name not in public and knows(name))]
@@ -127,6 +129,8 @@ def names(*more: str) -> list[str]:
 
 def knows(name: str) -> bool:
     """True if `checkpoint` finds it."""
+    if name.endswith(MARK):
+        return knows(name.removesuffix(MARK)) and has_two_towers(parse_name(name.removesuffix(MARK)).source)
     known = current_name(name) in names() or _find_offer(name) is not None
     return known or hub_folder(name) is not None or run_weights(name) is not None
 
@@ -134,6 +138,9 @@ def knows(name: str) -> bool:
 def parse_name(name: str) -> LoadOptions:
     """Parses how a checkpoint of that name is opened. Raises ValueError for any other, so that a name is never a
     path."""
+    if name.endswith(MARK):
+        whole = parse_name(name.removesuffix(MARK))
+        return replace(whole, config={**whole.config, TOWER: "text"}, title=name)
     name = current_name(name)
     offered = _find_offer(name)
     if offered is not None:
@@ -199,6 +206,29 @@ def hub_folder(name: str) -> Path | None:
     except ValueError:
         return None
     return folder if folder is not None and (folder.is_file() or _holds_a_model(folder)) else None
+
+
+def has_two_towers(source: str | Path) -> bool:
+    """True for a folder of a model for pictures and of one for texts."""
+    config = Path(source) / "config.json"
+    try:
+        return _reads_as_pair(config, config.stat().st_mtime_ns)
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=256)
+def _reads_as_pair(config: Path, changed: int) -> bool:
+    """Tells it by config.json, which was `changed` last at that time (ns)."""
+    try:
+        return is_pair(read_json(config))
+    except ValueError:
+        return False
+
+
+def other_tower(name: str) -> str:
+    """Name of the tower of texts of the pair whose tower of pictures has this name, and the other way round."""
+    return name.removesuffix(MARK) if name.endswith(MARK) else f"{name}{MARK}"
 
 
 def run_weights(name: str) -> Path | None:

@@ -23,6 +23,7 @@ from engine.tokenizers.pipeline_limits import check_pipeline, refuse_failure
 from engine.tokenizers.special import END, UNKNOWN, read_roles, register_special_tokens
 
 Settings = Mapping[str, Any]  # of tokenizer_config.json
+CLIP_WORDS = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 QWEN_WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
@@ -31,6 +32,17 @@ QWEN_WORDS = (
 def set_byte_level(fast: Tokenizer, settings: Settings, charsmap: bytes) -> None:
     fast.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=bool(settings.get("add_prefix_space")))
     fast.decoder = decoders.ByteLevel()
+
+
+def set_clip(fast: Tokenizer, settings: Settings, charsmap: bytes) -> None:
+    """Small letters, words whose last piece is marked as their end."""
+    spaces = normalizers.Replace(Regex(r"\s+"), " ")
+    fast.normalizer = normalizers.Sequence([normalizers.NFC(), spaces, normalizers.Lowercase()])
+    words = pre_tokenizers.Split(Regex(CLIP_WORDS), "removed", invert=True)
+    fast.pre_tokenizer = pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    fast.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Replace("</w>", " ")])
+    if isinstance(fast.model, models.BPE):
+        fast.model.end_of_word_suffix = "</w>"
 
 
 def set_neox(fast: Tokenizer, settings: Settings, charsmap: bytes) -> None:
@@ -131,6 +143,7 @@ FAIRSEQ = {BOS: "<s>", EOS: "</s>", SEP: "</s>", CLS: "<s>", "unk_token": UNKNOW
 FAIRSEQ |= {"mask_token": "<mask>"}
 BERT_ROLES = {"unk_token": "[UNK]", SEP: "[SEP]", "pad_token": "[PAD]", CLS: "[CLS]", "mask_token": "[MASK]"}
 CLS_ROLES = {BOS: "[CLS]", EOS: "[SEP]", **BERT_ROLES}
+CLIP_ROLES = {BOS: "<|startoftext|>", **dict.fromkeys((EOS, "unk_token", "pad_token"), END)}
 ESM_ROLES = {CLS: "<cls>", EOS: "<eos>", "unk_token": UNKNOWN, "pad_token": "<pad>", "mask_token": "<mask>"}
 T5_ROLES = {EOS: "</s>", "unk_token": UNKNOWN, "pad_token": "<pad>"}
 GEMMA_ROLES = {BOS: "<bos>", EOS: "<eos>", "unk_token": UNKNOWN, "pad_token": "<pad>", "mask_token": "<mask>"}
@@ -153,6 +166,7 @@ CLASSES = {
     **dict.fromkeys(("Bart", "LED", "Longformer", "Mvp", "Roberta"), ROBERTA),
     **dict.fromkeys(("Bert", "ConvBert", "DistilBert", "Electra", "LayoutLM", "Lxmert", "MobileBert"), BERT),
     "SqueezeBert": BERT,
+    "CLIP": TokenizerClass(models.BPE, set_clip, CLIP_ROLES, (BOS, "$A:0", EOS), (BOS, "$A:0", EOS, "$B:0", EOS)),
     "Camembert": TokenizerClass(models.Unigram, set_spaced_words, FAIRSEQ, *OF_FAIRSEQ),
     "Deberta": TokenizerClass(models.BPE, set_byte_level, CLS_ROLES, *OF_DEBERTA),
     **dict.fromkeys(("CodeGen", "GPT2", "Whisper"), GPT2),
@@ -174,6 +188,7 @@ OF_TYPE = {
     **dict.fromkeys(("bart", "roberta"), "Roberta"),
     **dict.fromkeys(("bert", "convbert", "distilbert", "electra", "mobilebert", "squeezebert"), "Bert"),
     "camembert": "Camembert",
+    **dict.fromkeys(("clip", "clip_text_model"), "CLIP"),
     "deberta": "Deberta",
     "esm": "Esm",
     **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2", "codegen"), "GPT2"),
@@ -214,7 +229,7 @@ def finish_class(
     """Give a vocabulary the steps, special tokens and marks of a class. Raises ValueError, naming `path`."""
     roles = {**chosen.roles, **read_roles(path.parent)}
     if isinstance(fast.model, models.BPE):
-        fast.model.unk_token = roles.get("unk_token") if chosen.set_steps is set_gemma else None
+        fast.model.unk_token = roles.get("unk_token") if chosen.set_steps in (set_gemma, set_clip) else None
         fast.model.fuse_unk = fast.model.byte_fallback = chosen.in_bytes
         fast.model.ignore_merges = False
     elif isinstance(fast.model, models.WordPiece):

@@ -58,6 +58,7 @@ def in_blocks(prefix: str) -> tuple[tuple[Any, ...], ...]:
 KEYS = (
     Key("hidden_size", "d_model"),
     Key("num_hidden_layers", "layers"),
+    Key("attention_dropout", "dropout", default=0.0),
     Key("num_attention_heads", "attention.heads"),
     Key("intermediate_size", "mlp.d_mlp"),
     Key("hidden_act", "mlp.activation", default="quick_gelu", values=ACTIVATIONS),
@@ -124,6 +125,7 @@ PICTURE = Family(
     rows=PICTURE_ROWS,
     signs=("visual_projection.weight",),
     optional_prefix="vision_model.",
+    half_of=("clip", "vision_config"),
     defaults={
         "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
         "image_size": 224, "patch_size": 32, "projection_dim": 512,
@@ -137,6 +139,7 @@ TEXT = Family(
     rows=TEXT_ROWS,
     signs=("text_projection.weight",),
     optional_prefix="text_model.",
+    half_of=("clip", "text_config"),
     defaults={
         "vocab_size": 49408, "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 12,
         "num_attention_heads": 8, "max_position_embeddings": 77, "projection_dim": 512, "eos_token_id": 49407,
@@ -147,7 +150,7 @@ TEXT = Family(
 def without_projection(family: Family, architecture: str) -> Family:
     return replace(
         family, architecture=architecture, keys=tuple(key for key in family.keys if key is not PROJECTION),
-        rows=tuple(row for row in family.rows if row[1] != "vector.maps.0.dense.weight"), signs=(),
+        rows=tuple(row for row in family.rows if row[1] != "vector.maps.0.dense.weight"), signs=(), half_of=None,
     )  # fmt: skip
 
 

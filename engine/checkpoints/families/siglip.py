@@ -44,6 +44,7 @@ QUERY = Transform(lambda tensors, _: [tensors[0][0, 0]], lambda tensors, _: [ten
 KEYS = (
     Key("hidden_size", "d_model"),
     Key("num_hidden_layers", "layers"),
+    Key("attention_dropout", "dropout", default=0.0),
     Key("hidden_act", "mlp.activation", default="gelu_tanh", values=ACTIVATIONS),
     Key("layer_norm_eps", "norm.eps", default=1e-6),
 )
@@ -108,6 +109,7 @@ PICTURE = Family(
         *((f"{theirs}.{part}", f"{ours}.{part}") for theirs, ours in PROBE.items() for part in ("weight", "bias")),
     ),
     optional_prefix="vision_model.",
+    half_of=("siglip", "vision_config"),
     defaults={**DEFAULTS, "image_size": 224, "patch_size": 16},
 )
 TEXT = Family(
@@ -126,6 +128,7 @@ TEXT = Family(
         ("text_model.head.bias", "vector.maps.0.dense.bias"),
     ),
     optional_prefix="text_model.",
+    half_of=("siglip", "text_config"),
     defaults={**DEFAULTS, "vocab_size": 32000, "max_position_embeddings": 64},
 )
 FAMILIES = (PICTURE, TEXT)

@@ -62,6 +62,9 @@ SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("bart", "marian", "pegasus"), BART),
     **dict.fromkeys(("t5", "mt5"), T5),
     **dict.fromkeys(("vit", "deit"), PICTURE),
+    **dict.fromkeys(("dinov2", "dinov2_with_registers", "siglip_vision_model"), PICTURE),
+    "clip_vision_model": PICTURE | {"projection_dim": 10},
+    **dict.fromkeys(("clip_text_model", "siglip_text_model"), WIDE | {"projection_dim": 10, "eos_token_id": 1}),
     "whisper": {name: value for name, value in BART.items() if name != "max_position_embeddings"}
     | {"num_mel_bins": 5, "max_source_positions": 6, "max_target_positions": 32},
     "mpt": ENDS | {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 32},

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from PIL import Image
+from transformers import BitImageProcessor, CLIPConfig, CLIPImageProcessor, CLIPTokenizer
 
+from engine import load
+from engine.analysis.text_vectors import cosines, text_vectors
+from engine.inputs.processors import ImageProcessor
 from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns, opened, shaken, written_back
@@ -70,3 +75,76 @@ def test_a_tower_equals_transformers_and_is_read_back(name: str, tmp_path: Path)
         equal_patterns(trace, "attn.pattern", expected.attentions)
         equal(trace[last], expected.last_hidden_state)
         equal(trace["vector.out"], vector_of(expected))
+
+
+def clip_folder(folder: Path) -> Any:
+    """A CLIP of both towers with its tokenizer, of letters and five merges, and its processor."""
+    letters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
+    merges = [("a", "t</w>"), ("c", "at</w>"), ("d", "o"), ("do", "g</w>"), ("o", "f</w>")]
+    pieces = [*letters, *(f"{one}</w>" for one in letters), *map("".join, merges), "<|startoftext|>", "<|endoftext|>"]
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    CLIPTokenizer(vocab=vocabulary, merges=merges).save_pretrained(folder)
+    CLIPImageProcessor(size={"shortest_edge": 12}, crop_size={"height": 12, "width": 12}).save_pretrained(folder)
+    of_texts = CLIP_TEXT | {"vocab_size": len(pieces), "eos_token_id": len(pieces) - 1}
+    torch.manual_seed(0)
+    made = CLIPConfig(text_config=of_texts, vision_config=CLIP_PICTURE, projection_dim=10)
+    model = shaken(transformers.CLIPModel(made))
+    model.save_pretrained(folder)
+    return model
+
+
+WORDS = ("a cat", "A dog, of  cats!", "Ünï 12")
+
+
+def test_a_folder_of_two_towers_opens_as_either_and_their_cosine_is_clips(tmp_path: Path) -> None:
+    model = clip_folder(tmp_path / "clip")
+    pictures, texts = load(tmp_path / "clip"), load(f"{tmp_path / 'clip'}#text")
+    assert pictures.report.ok and texts.report.ok and not pictures.report.notes + texts.report.notes
+    assert pictures.tokenizer is None and texts.processor is None and texts.tokenizer is not None
+    reference = CLIPTokenizer.from_pretrained(tmp_path / "clip")
+    for text in WORDS:
+        assert list(texts.tokenizer.encode(text).ids) == reference(text)["input_ids"]
+    picture = Image.fromarray((tiny.normal(20, 30, 3).sigmoid() * 255).byte().numpy())
+    processor = CLIPImageProcessor.from_pretrained(tmp_path / "clip")
+    assert isinstance(pictures.processor, ImageProcessor)
+    pixels = pictures.processor.pixels(picture)
+    torch.testing.assert_close(pixels, processor(picture, return_tensors="pt")["pixel_values"], atol=1e-5, rtol=0)
+    with torch.no_grad():
+        expected = model(**reference(list(WORDS), padding=True, return_tensors="pt"), pixel_values=pixels)
+    found = cosines(run(pictures.model, pixels)["vector.out"], text_vectors(texts, WORDS))
+    assert pictures.pair is not None and texts.pair is not None and texts.pair.reads == "text"
+    equal(pictures.pair.scores(found), expected.logits_per_image)
+    equal(texts.pair.probabilities(found).float(), expected.logits_per_image.softmax(-1))
+    pictures.save(tmp_path / "half")
+    assert load(tmp_path / "half").pair is None
+    with pytest.raises(ValueError, match="has one tower"):
+        load(f"{tmp_path / 'half'}#text")
+
+
+def test_siglip_judges_each_text_by_itself(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    made = transformers.SiglipConfig(text_config=SIGLIP_TEXT, vision_config=SIGLIP_PICTURE)
+    model = shaken(transformers.SiglipModel(made))
+    model.save_pretrained(tmp_path)
+    pictures, texts = load(tmp_path), load(f"{tmp_path}#text")
+    with torch.no_grad():
+        expected = model(input_ids=TEXTS, pixel_values=PIXELS)
+    found = cosines(run(pictures.model, PIXELS)["vector.out"], run(texts.model, TEXTS)["vector.out"])
+    assert pictures.pair is not None and pictures.pair.each
+    equal(pictures.pair.scores(found), expected.logits_per_image)
+    equal(pictures.pair.probabilities(found).float(), expected.logits_per_image.sigmoid())
+
+
+def test_positions_are_interpolated_to_the_size_that_a_processor_makes(tmp_path: Path) -> None:
+    model = made("registers")
+    model.save_pretrained(tmp_path)
+    BitImageProcessor(size={"shortest_edge": 20}, crop_size={"height": 20, "width": 20}).save_pretrained(tmp_path)
+    checkpoint = load(tmp_path)
+    assert checkpoint.config.context == 1 + 3 + 25 and checkpoint.report.ok and not checkpoint.report.notes
+    pixels = tiny.normal(1, 3, 20, 20)
+    trace = run(checkpoint.model, pixels)
+    for other in (model, written_back(checkpoint, tmp_path / "ours", type(model))):
+        with torch.no_grad():
+            expected = other(pixels, output_attentions=True)
+        equal(trace["final_norm.out"], expected.last_hidden_state)
+        equal_patterns(trace, "attn.pattern", expected.attentions)
