@@ -13,6 +13,7 @@ from torch.nn.functional import normalize
 from engine.checkpoints import Checkpoint
 from engine.inputs import readers
 from engine.model.config import ModelConfig, Pooling, TextVector
+from engine.model.layers.mask import HiddenPosition
 from engine.model.layers.vector import SHORTEST, MapOfVector, find_pooled, pool, pooling_weights
 from engine.model.transformer import Transformer
 from engine.runtime.run import run, stream
@@ -171,6 +172,18 @@ def late_interaction(query: Tensor, document: Tensor) -> tuple[Tensor, Tensor]:
     sum is the score (Khattab & Zaharia 2020, ColBERT, section 3.3); both are pos component."""
     products = query @ document.T
     return products, products.amax(1)
+
+
+def vector_without(model: Transformer, read: Encoding | Tensor, at: int) -> Tensor:
+    """The vector, component, of a text or of pixels where nobody sees the position `at`."""
+    return run(model, read, keep=[OUT], mask=model.mask() & HiddenPosition(at))[OUT][0]
+
+
+def cosines_without(model: Transformer, read: Encoding | Tensor, vector: Tensor) -> Tensor:
+    """Cosine with `vector` (component) of that of a text or of pixels where nobody sees the first position, the second,
+    and so on: pos."""
+    count = len(read) if isinstance(read, Encoding) else model.config.context
+    return torch.stack([cosines(vector_without(model, read, at)[None], vector[None])[0, 0] for at in range(count)])
 
 
 def iterate_prompts(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:

@@ -481,8 +481,8 @@ class Patches:
     A [CLS] vector stands before them if `cls`, and behind it, where a model is `distilled`, one whose result was taught
     to agree with a teacher (Touvron et al. 2021, section 4), and `registers`, which have no place in the picture and no
     position (Darcet et al. 2024, section 2.3). With `mask` there is a vector for what was hidden in training, which no
-    run reads. Positions were `trained` for a picture of so many pixels a side, and are
-    interpolated to this one; None: of as many.
+    run reads. Positions were `trained` for a picture of so many pixels a side, and are interpolated to this one
+    (bicubic, smoothed first with `antialias`); None: of as many.
     """
 
     image: int = field(metadata=DECIDED)
@@ -500,6 +500,7 @@ class Patches:
     mask: bool = field(default=False, metadata=DECIDED)
     bias: bool = field(default=True, metadata=DECIDED)
     trained: int | None = field(default=None, metadata=DECIDED)
+    antialias: bool = field(default=False, metadata=DECIDED)
 
     @property
     def side(self) -> int:

@@ -57,7 +57,7 @@ def check_config(config: ModelConfig) -> None:
             if config.d_model % max(probe.heads, 1) or len(config.vector.pooled) != 1 or config.norm.kind == "batch":
                 raise ValueError(
                     f"vector.probe needs heads that divide {config.d_model}, one thing pooled and a norm of each "
-                    f"position, got {probe.heads} heads, {len(config.vector.pooled)} and {config.norm.kind}."
+                    f"position, got heads {probe.heads}, pooled {len(config.vector.pooled)}, norm {config.norm.kind}."
                 )
         if config.encoder is not None:
             raise ValueError("vector is made of one stack of blocks, and this model has two; leave out one of them.")

@@ -14,6 +14,7 @@ from engine.inputs.corpus import legible_texts
 from engine.inputs.readers import kind
 from engine.model.config import Pooling
 from engine.plurals import count_words
+from engine.runtime import library
 from pages.controls.compare.defaults import link_texts
 from pages.controls.corpus import PARAMETERS, choose_corpus
 from pages.controls.model_input.model_input import Subject
@@ -25,6 +26,7 @@ from pages.controls.state.parameter import Choice, Text
 from views.core.markdown import Markdown, escape_markdown
 from views.core.run_context import Run, RunContext
 from views.similarity.charts import CHARTS
+from views.similarity.pairs import PAIRS, PairContext, found_cosines, pair_charts
 from views.similarity.questions import NEAREST, SIMILARITY, SimilarityContext, corpus_steps, found_pairs, nearest_texts
 
 MENU = {"title": "Similarity", "address": "similarity", "place": 9, "opens": True}
@@ -126,6 +128,22 @@ def tell_pair(run: SimilarityContext) -> None:
     st.markdown(f"{says}: the sum of {escape_markdown(count)} of tokens, {float(found.pairs.sum()):.4f}{rest}.")
 
 
+def tell_texts(run: PairContext) -> None:
+    """Says how well texts go with the picture, and what makes probabilities of cosines."""
+    found, pair = found_cosines(run), run.pair
+    shares = pair.probabilities(found)
+    best, at = int(found.argmax()), run.texts.index(run.text)
+    how = "the logistic function of each" if pair.each else "softmax over these texts"
+    shift = f" {pair.bias:+.4f}" if pair.bias else ""
+    st.markdown(
+        f"The picture goes best with “{escape_markdown(run.texts[best])}”: a cosine of **{float(found[best]):.4f}**, "
+        f"and {float(shares[best]):.1%} by {how} (cosine × {pair.scale:.4f}{shift})."
+    )
+    if at != best:
+        st.markdown(f"With “{escape_markdown(run.text)}” it is {float(found[at]):.4f}, and {float(shares[at]):.1%}.")
+    st.caption("What a patch or a word carries is measured: the cosine, less that where no other position sees it.")
+
+
 def link_compare(run: SimilarityContext) -> None:
     """Link to both runs side by side, where their texts are read without prompts."""
     if not (run.prompt or run.prompt_of_others):
@@ -152,6 +170,8 @@ class Similarity(RunPage):
     def extend(self, here: Here, subject: Subject, run: Run) -> Run:
         assert isinstance(run, RunContext)
         try:
+            if subject.checkpoint.pair is not None and subject.checkpoint.pair.reads == "picture":
+                return self.choose_texts(here, subject, run)
             if kind(subject.checkpoint) not in ("text", "pair"):
                 raise ValueError(
                     "Similarity compares texts, and this model reads something else; choose another model."
@@ -176,11 +196,29 @@ class Similarity(RunPage):
             corpus_name="" if corpus is None else corpus.digest, **prompts,
         )  # fmt: skip
 
+    def choose_texts(self, here: Here, subject: Subject, run: RunContext) -> Run:
+        """Chooses the texts that the other tower reads beside the picture."""
+        name = library.other_tower(subject.name)
+        try:
+            other = library.checkpoint(name)
+        except OSError as error:
+            raise ValueError(f"{name} does not open: {error}") from None
+        texts = read_lines(here.area("others", height=140))[:MOST_OTHERS]
+        if not texts:
+            raise ValueError("Write at least one text, on a line of its own.")
+        text = here.menu("other", texts, width=330)
+        assert subject.reading.picture is not None
+        self.registry, self.charts = PAIRS, pair_charts(subject.reading.picture)
+        return PairContext(**vars(run), other=other, texts_name=name, texts=texts, text=text)
+
     def check(self, run: Run) -> None:
-        if not isinstance(run, SimilarityContext):
+        if not isinstance(run, SimilarityContext | PairContext):
             raise ValueError(self.refused)
 
     def draw_findings(self, run: Run, chosen: Mapping[str, Any]) -> None:
+        if isinstance(run, PairContext):
+            tell_texts(run)
+            return
         assert isinstance(run, SimilarityContext)
         tell_vector(run)
         tell_pair(run)

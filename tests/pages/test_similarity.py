@@ -6,11 +6,17 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import load, run
-from engine.analysis.text_vectors import cosines, split_cosine, text_vectors, vector_shares
+from engine.analysis.text_vectors import cosines, split_cosine, text_vectors, vector_shares, vector_without
+from engine.budget import budget
+from engine.inputs.readers import pictures as shown_pictures
+from engine.inputs.readers import read_picture
 from engine.model.config import Pooling
+from engine.runtime import library
+from tests.engine.checkpoints.test_towers import clip_folder
 
 APP = str(Path(__file__).parents[2] / "app.py")
 TEXT, OTHER = "Once there was a girl who had a cat.", "A boy had a big dog."
@@ -50,3 +56,26 @@ def test_what_has_no_vector_is_told() -> None:
     for model in ("t5-tasks", "digits-vit"):
         assert "choose another model" in opened(model=model).warning[0].value
     assert "at least one other text" in opened(model="stories", others="\n").warning[0].value
+
+
+def test_two_towers_tell_how_well_texts_go_with_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clip_folder(tmp_path / "clip")
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
+    library.checkpoint.cache_clear()
+    assert {"clip", "clip#text"} <= set(library.names())
+    app = opened(model="clip", picture="2", others="a cat\na dog of cats", other="a dog of cats")
+    pictures, texts = load(tmp_path / "clip"), load(f"{tmp_path / 'clip'}#text")
+    pixels = read_picture(pictures, shown_pictures()[0][2]).read
+    found = cosines(run(pictures.model, pixels)["vector.out"], text_vectors(texts, ["a cat", "a dog of cats"]))[0]
+    best = int(found.argmax())
+    assert pictures.pair is not None and not app.warning
+    assert f"a cosine of **{float(found[best]):.4f}**" in told(app)
+    assert f"{float(pictures.pair.probabilities(found)[best]):.1%} by softmax" in told(app)
+    text = texts.tokenizer.encode("a dog of cats")
+    without = [vector_without(texts.model, text, at) for at in range(len(text))]
+    torch.testing.assert_close(without[-1], run(texts.model, text)["vector.out"][0])  # the mark alone sees itself
+    assert float((without[1] - without[-1]).abs().max()) > 1e-4
+    assert "as its files say" in told(opened(model="clip#text", others="a dog"))
+    on_card = AppTest.from_file(APP, default_timeout=60)
+    on_card.query_params["model"] = "clip"
+    assert "clip#text" in told(on_card.switch_page("pages/inspect/checkpoint.py").run())

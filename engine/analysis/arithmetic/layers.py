@@ -530,7 +530,7 @@ def placed_position(source: Source, module: PatchEmbed, table: Tensor, pos: int,
         told = f"row {pos if pos < own else pos - patches.registers} of W_P, column {unit}: "
     else:
         side = (patches.trained or patches.image) // patches.size
-        told = f"bicubic between the {side} × {side} positions of W_P, for {patches.side} × {patches.side}: "
+        told = f"bicubic between the {side} × {side} of W_P, for {patches.side} × {patches.side}: "
     return Steps("vector", value, ((told, result(value)),))
 
 

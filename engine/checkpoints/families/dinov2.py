@@ -127,7 +127,9 @@ GATED_ROWS = (
 
 def architectures(name: str, stem: str, registers: bool) -> tuple[Family, ...]:
     """Both kinds of MLP, of a model with registers or without."""
-    own = {"context": patches_and_more, "embedding.patches.mask": True} if registers else {}
+    own: dict[str, Any] = {}
+    if registers:
+        own = {"context": patches_and_more, "embedding.patches.mask": True, "embedding.patches.antialias": True}
     more = (REGISTERS,) if registers else (MASK,)
     body = Family(
         name=name,

@@ -209,7 +209,7 @@ class PatchEmbed(Module):
             side = patches.trained // patches.size
             grid = table[first:].unflatten(0, (side, side)).permute(2, 0, 1)[None].float()
             sizes = (patches.side, patches.side)
-            moved = interpolate(grid, size=sizes, mode="bicubic", align_corners=False)
+            moved = interpolate(grid, size=sizes, mode="bicubic", align_corners=False, antialias=patches.antialias)
             table = torch.cat([table[:first], moved[0].flatten(1).mT.to(table.dtype)])
         if not patches.registers:
             return table

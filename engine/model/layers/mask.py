@@ -70,6 +70,16 @@ class RowPrefix(Mask):
 
 
 @dataclass(frozen=True)
+class HiddenPosition(Mask):
+    """Nobody but the position `at` itself sees it."""
+
+    at: int
+
+    def allows(self, pos: Tensor, key: Tensor) -> Tensor:
+        return (key != self.at) | (pos[:, None] == key)
+
+
+@dataclass(frozen=True)
 class Blocks(Mask):
     """A picture of `side` x `side` patches cut into squares of `block` x `block`: a patch sees its own square.
 

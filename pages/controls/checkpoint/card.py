@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from functools import partial
 from math import isnan
+from urllib.parse import urlencode
 
 import streamlit as st
 import torch
@@ -41,7 +42,7 @@ from views.architecture.codegen import part_table, size_lines
 from views.charts.show import charts_wait, release_charts
 from views.checkpoint import checkpoint as drawn
 from views.core.component import view
-from views.core.markdown import escape_markdown
+from views.core.markdown import Markdown, escape_markdown
 from views.core.shown_tables import TABLES, ShownTables
 
 TEXTS = tomllib.loads((ASSETS / "texts" / "examples.toml").read_text())
@@ -66,6 +67,22 @@ def card_section(name: str, checkpoint: Checkpoint) -> None:
     payload = drawn.card(name, checkpoint, {"take": export.header, "reports": charts_wait()})
     with right:
         draw_page(export, payload, partial(architecture, key="card", on={"drawn": release_charts}), (TABLES, tables))
+
+
+def tell_towers(name: str, checkpoint: Checkpoint) -> None:
+    """Says what the other tower is called, of a folder of two, with a link to it and to both side by side."""
+    if checkpoint.pair is None or not library.knows(library.other_tower(name)):
+        return
+    other = library.other_tower(name)
+    reads, others = ("pictures", "texts") if checkpoint.pair.reads == "picture" else ("texts", "pictures")
+    pictures = name if reads == "pictures" else other
+    to_other, both = (escape_markdown(urlencode({"model": one})) for one in (other, pictures))
+    st.markdown(
+        Markdown(
+            f"This is the tower of {reads} of two; that of {others} is "
+            f"[{escape_markdown(other)}](checkpoint?{to_other}). [Texts beside a picture](similarity?{both})"
+        )
+    )
 
 
 def facts_column(name: str, checkpoint: Checkpoint) -> None:
@@ -94,6 +111,7 @@ def facts_column(name: str, checkpoint: Checkpoint) -> None:
                     st.table(told, border="horizontal", hide_header=True)
         whole, sentence, counts = drawn.account(checkpoint.report)
         (st.success if whole else st.warning)(f"**{sentence}**  \n{counts}", icon=":material/check:" if whole else None)
+        tell_towers(name, checkpoint)
         if checkpoint.adapters:
             st.caption("Adapters that the weights hold; What if gives them another strength, or switches them off")
             st.dataframe(drawn.adapter_frame(checkpoint.adapters), hide_index=True, key="adapters")

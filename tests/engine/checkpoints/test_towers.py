@@ -135,12 +135,13 @@ def test_siglip_judges_each_text_by_itself(tmp_path: Path) -> None:
     equal(pictures.pair.probabilities(found).float(), expected.logits_per_image.sigmoid())
 
 
-def test_positions_are_interpolated_to_the_size_that_a_processor_makes(tmp_path: Path) -> None:
-    model = made("registers")
+@pytest.mark.parametrize(("name", "before"), [("registers", 4), ("dinov2", 1)])
+def test_positions_are_interpolated_to_the_size_that_a_processor_makes(name: str, before: int, tmp_path: Path) -> None:
+    model = made(name)
     model.save_pretrained(tmp_path)
     BitImageProcessor(size={"shortest_edge": 20}, crop_size={"height": 20, "width": 20}).save_pretrained(tmp_path)
     checkpoint = load(tmp_path)
-    assert checkpoint.config.context == 1 + 3 + 25 and checkpoint.report.ok and not checkpoint.report.notes
+    assert checkpoint.config.context == before + 25 and checkpoint.report.ok and not checkpoint.report.notes
     pixels = tiny.normal(1, 3, 20, 20)
     trace = run(checkpoint.model, pixels)
     for other in (model, written_back(checkpoint, tmp_path / "ours", type(model))):
