@@ -287,8 +287,8 @@ def outputs(trace: Trace, theirs: Mapping[str, Any], checkpoint: Checkpoint) -> 
         yield "last hidden state", trace[last_hook(checkpoint)], theirs["last_hidden_state"]
         if "pooler.out" in trace and theirs.get("pooler_output") is not None:
             yield "pooler", trace["pooler.out"], theirs["pooler_output"]
-        elif VECTOR in trace and (found := next(filter(None.__ne__, map(theirs.get, OF_TOWERS)), None)) is not None:
-            yield "vector", trace[VECTOR], found
+        elif VECTOR in trace and (found := [theirs[name] for name in OF_TOWERS if theirs.get(name) is not None]):
+            yield "vector", trace[VECTOR], found[0]
 
 
 def patterns(theirs: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:

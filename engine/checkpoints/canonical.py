@@ -85,7 +85,7 @@ def canonical_mlp(given: MLP | None) -> MLP | None:
 def canonical_positions(config: ModelConfig) -> Positions:
     given, plain = config.positions, Positions(config.positions.kind, axes=config.positions.axes)
     if given.kind == "rotary":
-        plain = replace(plain, theta=given.theta, turned=config.d_turned, scaling=given.scaling)
+        plain = replace(plain, theta=given.theta, turned=config.d_turned, scaling=given.scaling, grid=given.grid)
     if given.kind == "learned":  # what is real is counted, or all: without padding that is one model
         tokens = given.counted == "tokens"
         plain = replace(plain, counted="tokens" if tokens else "all", padding=given.padding if tokens else 0)

@@ -29,7 +29,7 @@ WITHOUT_EFFECT = (
     "sinusoidal_pos_embds", "router_aux_loss_coef", "output_router_logits", "router_jitter_noise", "label_smoothing",
     "aux_loss_alpha", "seq_aux", "apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks",
     "mask_feature_prob", "mask_feature_length", "mask_feature_min_masks", "drop_path_rate", "layerscale_value",
-    "logit_scale_init_value",  # only of training
+    "logit_scale_init_value", "pos_embed_shift", "pos_embed_jitter", "pos_embed_rescale",  # only of training
     "out_features", "out_indices", "reshape_hidden_states", "stage_names",  # of a backbone of another model
     "use_weighted_layer_sum", "classifier_proj_size", "median_filter_width",
     "summary_activation", "summary_first_dropout", "summary_last_dropout", "summary_proj_to_labels", "summary_type",

@@ -93,7 +93,7 @@ KINDS: Mapping[str, Kind] = {
     **name_each(
         FLAG,
         "tie_word_embeddings is_gated_act scale_decoder_outputs scale_embedding attention_bias mlp_bias "
-        "qkv_bias enable_bias do_layer_norm_before _remove_final_layer_norm use_sliding_window "
+        "qkv_bias value_bias enable_bias do_layer_norm_before _remove_final_layer_norm use_sliding_window "
         "use_bidirectional_attention bias norm_topk_prob truncate rope_interleave use_qk_norm",
     ),
     **name_each(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose, isqrt
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -37,6 +37,7 @@ USUAL: dict[str, Any] = {
     "do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True,
     "image_mean": (0.5,) * 3, "image_std": (0.5,) * 3, "resample": BILINEAR,
 }  # fmt: skip
+SMOOTH = "DINOv3ViT"  # whose pictures are scaled before they are resized
 CROPPED = USUAL | {
     "size": {"shortest_edge": 224}, "default_to_square": False, "do_center_crop": True, "crop_size": 224,
     "resample": BICUBIC, "image_mean": (0.48145466, 0.4578275, 0.40821073),
@@ -46,6 +47,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "ViT": USUAL | {"size": 224},
     "DeiT": USUAL | {"size": 256, "do_center_crop": True, "crop_size": 224, "resample": BICUBIC},
     "ImageGPT": USUAL | {"size": 256, "do_color_quantize": True},
+    SMOOTH: USUAL | {"size": 224, "image_mean": (0.485, 0.456, 0.406), "image_std": (0.229, 0.224, 0.225)},
     "Siglip": USUAL | {"size": 224, "resample": BICUBIC},
     **dict.fromkeys(("CLIP", "Bit"), CROPPED),
 }  # what transformers' classes take for keys that a file leaves out
@@ -73,7 +75,7 @@ class ImageProcessor:
     With `resize` a picture is resized to that instead: a height and a width, or its shorter side, or not at all (0);
     then `crop` cuts its middle out, of `size`, and without it what has not come out at `size` is refused.
     A grey picture fills three channels alike; of a coloured one a single channel keeps the brightness.
-    `resample` is PIL's number of the method (2 bilinear, 3 bicubic).
+    `resample` is PIL's number of the method (2 bilinear, 3 bicubic); a `smooth` one is not rounded to levels after it.
     """
 
     size: tuple[int, int]
@@ -84,6 +86,7 @@ class ImageProcessor:
     resample: int = BILINEAR
     resize: tuple[int, int] | int | None = None
     crop: bool = False
+    smooth: bool = False
 
     def __post_init__(self) -> None:
         resized = self.resize if isinstance(self.resize, tuple) else (self.resize or 1,)
@@ -128,7 +131,8 @@ class ImageProcessor:
         return values[..., 0] if self.channels == 1 else values
 
     def save(self, folder: Path) -> None:
-        write_fields(folder, {"image_processor_type": "ViTImageProcessor", **self.fields()})
+        kind = SMOOTH if self.smooth else "ViT"
+        write_fields(folder, {"image_processor_type": f"{kind}ImageProcessor", **self.fields()})
 
     def fields(self) -> dict[str, Any]:
         """Settings in transformers' names."""
@@ -149,6 +153,7 @@ class ImageProcessor:
     def _pixels(self, picture: Picture) -> Floats:
         array, highest = picture_array(picture, self.channels, self.levels)
         mean, std = np.asarray(self.mean, np.float32), np.asarray(self.std, np.float32)
+        array = array.astype(np.float32) if self.smooth else array
         values = (self._in_size(array).astype(np.float64) * (1 / highest)).astype(np.float32)
         return np.ascontiguousarray(((values - mean) / std).transpose(2, 0, 1))
 
@@ -282,7 +287,7 @@ def _read(fields: dict[str, Any], config: Mapping[str, Any]) -> ImageProcessor |
     fields = KINDS[kind] | fields
     fields |= {name: KINDS[kind][name] for name, step in OF_STEPS.items() if fields[name] is None and not fields[step]}
     if kind != "ImageGPT":
-        return _read_image(fields, config)
+        return replace(_read_image(fields, config), smooth=kind == SMOOTH)
     if not fields["do_color_quantize"]:
         raise ValueError("Expected do_color_quantize, got it turned off; an ImageGPT reads numbers of colours.")
     image = _read_image(fields | {"do_center_crop": False, "do_pad": False}, config)  # which it has no use for

@@ -106,6 +106,9 @@ class Positions:
     where it stands and where in its span (GLM, Du et al. 2022, section 2.1): two learned tables, or half of a head's
     components for each, of which the first `turned` turn. Some layers may turn otherwise, as `other` says.
 
+    With `grid` half of a head's pairs turn by a patch's row and half by its column, each from -1 to 1 across the
+    picture and times 2 pi (Siméoni et al. 2025, DINOv3, section 3.2); vectors before the patches do not turn.
+
     Learned positions may be `counted` past padding: of `tokens` that are not the id `padding`, whose place is a row of
     its own (RoBERTa), or of what is `real` by the mask of padding (OPT).
     """
@@ -156,6 +159,13 @@ class Positions:
         metadata=Option(
             help="A learned bias for each distance is added to the scores, besides the vector of the position.",
             when=lambda said, recipe: said["kind"] == "learned" and is_alone(said, recipe),
+        ),
+    )
+    grid: bool = field(
+        default=False,
+        metadata=Option(
+            help="The patches of a picture turn by their rows and columns; what stands before them does not turn.",
+            when=lambda said, recipe: is_rotary(said, recipe) and reads_patches(said, recipe),
         ),
     )
     axes: int = field(

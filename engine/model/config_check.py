@@ -207,6 +207,13 @@ def check_positions(config: ModelConfig) -> None:
         raise ValueError("positions.counted past padding are learned ones of one stack; leave it out.")
     if positions.relative_bias and not plain:
         raise ValueError("positions.relative_bias stands beside learned positions of one stack; leave it out.")
+    plain_rotary = positions.kind == "rotary" and positions.axes == 1 and positions.pairs != "neighbours"
+    plain_rotary = plain_rotary and positions.scaling is None and positions.other is None
+    if positions.grid and not (plain_rotary and config.embedding.patches is not None and turned % 4 == 0):
+        raise ValueError(
+            "positions.grid turns the patches of a picture by plain rotary positions, of halves and a multiple of 4 "
+            f"components, got {positions.kind} and {turned}; leave it out."
+        )
     if positions.axes == 2 and config.infill is None:
         raise ValueError("positions.axes 2 are a gap's and a span's; they need the marks of infill.")
 

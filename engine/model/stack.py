@@ -32,7 +32,7 @@ from engine.model.layers.position import (
     prefix_lengths,
     relative_buckets,
 )
-from engine.model.layers.rotary import Rotary
+from engine.model.layers.rotary import GridRotary, Rotary
 from engine.model.layers.tied_blocks import share
 from engine.model.twin import computed_by_twin
 
@@ -65,6 +65,9 @@ class Stack(Module):
         self.register_buffer("slopes", slopes, persistent=False)
 
     def make_rotary(self, positions: Positions) -> Rotary | None:
+        patches = self.config.embedding.patches
+        if positions.kind == "rotary" and positions.grid and patches is not None:
+            return GridRotary(self.config.d_turned, positions, patches)
         return Rotary(self.config.d_turned, positions) if positions.kind == "rotary" else None
 
     def rotary_of(self, layer: int) -> Rotary | None:

@@ -35,7 +35,7 @@ from engine.model.layers.mask import (
     SlidingWindow,
 )
 from engine.model.layers.position import alibi_slopes, infill_positions, relative_buckets
-from engine.model.layers.rotary import rotary_frequencies
+from engine.model.layers.rotary import grid_angles, rotary_frequencies
 
 READABLE = 20  # e^x is written without a shift up to this |x|
 
@@ -309,7 +309,10 @@ def cos_and_sin(source: Source, position: int, component: int) -> tuple[float, f
     assert source.layer is not None
     turned, positions = source.config.d_turned, source.config.positions.of_layer(source.layer)
     frequencies, stretch = rotary_frequencies(turned, positions, source.trace.past + source.length())
-    half = turned // 2
+    half, patches = turned // 2, source.config.embedding.patches
+    if positions.grid and patches is not None:
+        angle = float(grid_angles(turned, positions.theta, patches)[position, component % half])
+        return math.cos(angle), math.sin(angle)
     pair = component // 2 if positions.pairs == "neighbours" else component % half
     angle = position * float(frequencies[pair])
     return math.cos(angle) * stretch, math.sin(angle) * stretch

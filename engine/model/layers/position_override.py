@@ -44,7 +44,10 @@ def moved_rotation(ids: Tensor, own: Rotations, positions: Positions, length: in
     if isinstance(first, tuple) and isinstance(second, tuple):
         check_within(ids, first[0].shape[-2] - 1)
         return override_rotation(ids, first, positions, length), override_rotation(ids, second, positions, length)
-    assert isinstance(first, Tensor)
+    assert isinstance(first, Tensor) and isinstance(second, Tensor)
+    if positions.grid:  # a patch takes the place of another
+        check_within(ids, len(first) - 1)
+        return override_rotation(ids, (first, second), positions, length)
     check_within(ids, None)
     frequencies, stretch = rotary_frequencies(first.shape[-1], positions, length)
     cos, sin = rotation(ids.clamp(min=0), frequencies.to(ids.device), positions.pairs, stretch)

@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from engine.model.config import Positions, RotaryScaling
+from engine.model.config import Patches, Positions, RotaryScaling
 from engine.model.layers.position import Rotation, Rotations, rotation
 
 Frequencies = tuple[Tensor, float]
@@ -40,6 +40,30 @@ class Rotary(nn.Module):
             frequencies = made.to(pos.device)
         cos, sin = rotation(pos, frequencies, self.positions.pairs, stretch)
         return cos.to(dtype), sin.to(dtype)
+
+
+class GridRotary(Rotary):
+    """Rotations of the patches of a picture, by row and column."""
+
+    angles: Tensor
+
+    def __init__(self, turned: int, positions: Positions, patches: Patches) -> None:
+        super().__init__(turned, positions)
+        self.register_buffer("angles", grid_angles(turned, positions.theta, patches), persistent=False)
+
+    def turn(self, pos: Tensor, length: int, dtype: torch.dtype) -> Rotation:
+        angles = self.angles[pos].repeat(1, 2)
+        return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def grid_angles(turned: int, theta: float, patches: Patches) -> Tensor:
+    """pos turned/2: angles of the pairs of each patch, half of them by its row and half by its column; 0 of what stands
+    before the patches (Siméoni et al. 2025, section 3.2)."""
+    places = torch.arange(0.5, patches.side, dtype=torch.float32, device="cpu") / patches.side * 2 - 1
+    where = torch.cartesian_prod(places, places)  # patch (row column)
+    frequencies = theta ** -torch.arange(0, 1, 4 / turned, dtype=torch.float32, device="cpu")
+    angles = (2 * math.pi * where[:, :, None] * frequencies).flatten(1)
+    return torch.cat([angles.new_zeros(patches.before, turned // 2), angles])
 
 
 def rotary_frequencies(turned: int, positions: Positions, length: int = 0) -> Frequencies:

@@ -174,6 +174,14 @@ VARIANTS = {
         "head": OutputHead("none"),
         "embedding": Embedding(patches=Patches(8, 2, 1, registers=2, bias=False, mask=True, trained=6)),
     },
+    "patches that turn by row and column": {
+        "context": 2 + 9,
+        "attention": {"mask": "full", "key_bias": False},
+        "positions": Positions("rotary", grid=True),
+        "d_model": 16,
+        "head": OutputHead("none"),
+        "embedding": Embedding(patches=Patches(6, 2, 1, registers=1)),
+    },
     "a vector beside a head": {"vector": TextVector(("weighted_mean", "last", "scaled_sum"))},
 }
 

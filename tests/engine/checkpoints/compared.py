@@ -51,7 +51,8 @@ def names_of(families: tuple[Family, ...]) -> tuple[str, ...]:
 def condition(families: tuple[Family, ...]) -> str:
     """Settings of config.json that have to be as they are for Loupe to open it."""
     usual = {"is_causal", "is_decoder"}
-    only = {name: value for family in families for name, value in family.only.items() if name not in usual}
+    said = [(name, value) for family in families for name, value in family.only.items() if name not in usual]
+    only = {name: value for name, value in said if not any(name == one and value != other for one, other in said)}
     return ", ".join(f"`{name}` {str(value).lower()}" for name, value in sorted(only.items()))
 
 

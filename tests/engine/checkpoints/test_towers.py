@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.engine.checkpoints.against import equal, equal_patterns, opened, shak
 
 SIZES = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3}
 PICTURE = SIZES | {"image_size": 12, "patch_size": 4}
+DINO_3 = PICTURE | {"intermediate_size": 32, "num_register_tokens": 1}
 CLIP_PICTURE = PICTURE | {"intermediate_size": 32, "projection_dim": 10}
 CLIP_TEXT = SIZES | {"intermediate_size": 32, "projection_dim": 10, "vocab_size": 40, "max_position_embeddings": 16}
 SIGLIP_PICTURE = PICTURE | {"intermediate_size": 32}
@@ -36,6 +38,16 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "registers": ("Dinov2WithRegistersModel", PICTURE | {"num_register_tokens": 3}),
     "registers, gated": ("Dinov2WithRegistersModel", PICTURE | {"num_register_tokens": 1, "use_swiglu_ffn": True}),
+    "dinov3": ("DINOv3ViTModel", DINO_3),
+    "dinov3, gated": (
+        "DINOv3ViTModel",
+        DINO_3 | {"use_gated_mlp": True, "num_register_tokens": 3, "hidden_act": "silu"},
+    ),
+    "dinov3, other biases": (
+        "DINOv3ViTModel",
+        DINO_3 | {"query_bias": False, "value_bias": False, "proj_bias": False, "mlp_bias": False, "rope_theta": 7.0},
+    ),
+    "dinov3, key bias": ("DINOv3ViTModel", DINO_3 | {"key_bias": True, "layer_norm_eps": 0.1}),
     "clip, pictures": ("CLIPVisionModelWithProjection", CLIP_PICTURE),
     "clip, pictures alone": ("CLIPVisionModel", CLIP_PICTURE | {"hidden_act": "gelu", "num_channels": 1}),
     "clip, texts": ("CLIPTextModelWithProjection", CLIP_TEXT | {"eos_token_id": 39}),
@@ -93,6 +105,22 @@ def clip_folder(folder: Path) -> Any:
     return model
 
 
+def test_a_processor_that_resizes_scaled_levels_makes_the_same_pixels(tmp_path: Path) -> None:
+    config = transformers.DINOv3ViTConfig(**DINO_3 | {"num_register_tokens": 0})
+    shaken(transformers.DINOv3ViTModel(config)).save_pretrained(tmp_path)
+    fields = {"image_processor_type": "DINOv3ViTImageProcessorFast", "size": {"height": 16, "width": 16}}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(fields))
+    checkpoint = load(tmp_path)
+    assert checkpoint.report.ok and isinstance(checkpoint.processor, ImageProcessor)
+    picture = Image.fromarray((tiny.normal(33, 21, 3).sigmoid() * 255).byte().numpy())
+    scaled = torch.tensor(list(picture.getdata()), dtype=torch.float32).reshape(33, 21, 3).permute(2, 0, 1) / 255
+    resized = torch.nn.functional.interpolate(scaled[None], (16, 16), mode="bilinear", antialias=True)
+    mean, std = (torch.tensor(one).reshape(3, 1, 1) for one in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    torch.testing.assert_close(checkpoint.processor.pixels(picture), (resized - mean) / std, atol=1e-4, rtol=0)
+    checkpoint.save(tmp_path / "again")
+    assert load(tmp_path / "again").processor == checkpoint.processor
+
+
 WORDS = ("a cat", "A dog, of  cats!", "Ünï 12")
 
 
@@ -135,7 +163,7 @@ def test_siglip_judges_each_text_by_itself(tmp_path: Path) -> None:
     equal(pictures.pair.probabilities(found).float(), expected.logits_per_image.sigmoid())
 
 
-@pytest.mark.parametrize(("name", "before"), [("registers", 4), ("dinov2", 1)])
+@pytest.mark.parametrize(("name", "before"), [("registers", 4), ("dinov2", 1), ("dinov3, gated", 4)])
 def test_positions_are_interpolated_to_the_size_that_a_processor_makes(name: str, before: int, tmp_path: Path) -> None:
     model = made(name)
     model.save_pretrained(tmp_path)

@@ -18,6 +18,7 @@ from engine.inputs.processors import (
     KEYS,
     KINDS,
     READ,
+    SMOOTH,
     ImageProcessor,
     PalettePixels,
     describe_unread_keys,
@@ -163,6 +164,8 @@ def test_do_convert_rgb_is_obeyed_as_transformers_obeys_it(mode: str, tmp_path: 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_key_that_transformers_knows_is_read_or_known_to_have_no_effect(kind: str, tmp_path: Path) -> None:
+    if kind == SMOOTH:
+        pytest.skip("transformers needs torchvision for it")
     theirs = getattr(pytest.importorskip("transformers"), f"{kind}ImageProcessorPil")
     assert not theirs.valid_kwargs.__annotations__.keys() - KEYS.keys()
     theirs(clusters=PALETTE if kind == "ImageGPT" else None, do_convert_rgb=False).save_pretrained(tmp_path)
@@ -437,7 +440,7 @@ def test_an_impossible_processor_is_refused(fields: dict[str, Any]) -> None:
         "{",
         "[]",
         "{}",
-        '{"image_processor_type": "CLIPImageProcessor"}',
+        '{"image_processor_type": "LevitImageProcessor"}',
         '{"image_processor_type": "ViTImageProcessor", "size": 1e999}',
         '{"image_processor_type": "ViTImageProcessor", "size": 8, "rescale_factor": 1e-300}',
         '{"image_processor_type": "ViTImageProcessor", "size": 8, "do_center_crop": true}',
