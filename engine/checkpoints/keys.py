@@ -149,6 +149,15 @@ def read_link(word: Any, theirs: Table) -> OwnLink | None:
     return link
 
 
+def link_of_pairs(theirs: Table) -> OwnLink | None:
+    """What a cross-encoder of sentence-transformers makes of its logits, where its config says so."""
+    told = (theirs.get("sentence_transformers") or {}).get("activation_fn")
+    word = str(told or theirs.get("sbert_ce_default_activation_function")).rpartition(".")[2]
+    if word == "Identity":
+        return None if count_classes(theirs) == 1 else "identity"
+    return "logistic" if word == "Sigmoid" else None
+
+
 def count_classes(theirs: Table) -> int:
     """Number of labels that transformers gives a classifier: num_labels, else the number of id2label names, else 2."""
     count: int | None = theirs.get("num_labels")
@@ -164,7 +173,9 @@ def head_keys(name: str, always: Table) -> tuple[Key, ...]:
     if always.get("head.kind") != "sequence":
         return ()
     words = {link: word for word, link in LINKS.items() if link is not None}
-    link = Key("problem_type", "head.link", default=None, reads=read_link, writes=lambda link, _: words.get(link))
+    link = Key(
+        "problem_type", "head.link", default=link_of_pairs, reads=read_link, writes=lambda link, _: words.get(link)
+    )  # fmt: skip
     if always.get("head.read") != "last":
         return (link,)
     if name in END:

@@ -131,9 +131,9 @@ KINDS: Mapping[str, Kind] = {
     **name_each(ID, "decoder_start_token_id"),
     **name_each(IDS, "eos_token_id"),
     **name_each(ID_OR_NONE, "pad_token_id"),
-    **name_each(TABLE, "id2label rope_parameters rope_scaling text_config"),
+    **name_each(TABLE, "id2label rope_parameters rope_scaling text_config sentence_transformers"),
     **name_each(LIST, "layer_types mlp_layer_types attention_layers no_rope_layers mlp_only_layers"),
-    **name_each(WORD, "rope_type type"),
+    **name_each(WORD, "rope_type type sbert_ce_default_activation_function"),
     **name_each(
         ANY,
         "topk_method "

@@ -35,7 +35,7 @@ from engine.checkpoints.quantised import check_not_quantised, decode_quantised
 from engine.checkpoints.rename import rename_tensors
 from engine.checkpoints.report import Assumption, IncompleteWeights, Report, UnknownNames
 from engine.checkpoints.save import CONFIG, unpack_header
-from engine.checkpoints.sentence import read_modules, read_settings, rows_of_maps, with_maps
+from engine.checkpoints.sentence import read_link, read_modules, read_settings, rows_of_maps, with_maps
 from engine.checkpoints.towers import MARK, TOWER, TowerPair, is_pair, open_half, split_name
 from engine.checkpoints.weights import Weights, open_weights, read_json, weights_of_tensors
 from engine.inputs.processors import ImageProcessor, Processor, describe_unread_keys, read_processor
@@ -322,7 +322,7 @@ def open_with_config(place: CheckpointLocation, weights: Weights, corrections: M
         for name, value in corrections.items()
         if stored.get(name) != value and name != TOWER
     )
-    theirs = ConfigTable({**stored, **corrections})
+    theirs = ConfigTable({**read_link(place), **stored, **corrections})
     settings = replace(settings, config={**settings.config, **corrections})
     check_not_quantised(weights)
     pair: TowerPair | None = None

@@ -111,7 +111,15 @@ def read_modules(place: CheckpointLocation, config: ModelConfig) -> tuple[Module
         return None, (f"No vector of the whole text, as {MODULES} has it: {str(error).rstrip('.')}.",)
 
 
-def read_listed(file: Path, config: ModelConfig) -> Modules:
+def read_link(place: CheckpointLocation) -> dict[str, Any]:
+    """What a cross-encoder makes of its logits, as config.json has it, where a file beside that says so."""
+    file = place.find(PROMPTS)
+    told = read_json(file).get("activation_fn") if file is not None else None
+    return {"sentence_transformers": {"activation_fn": told}} if isinstance(told, str) else {}
+
+
+def read_listed(file: Path, config: ModelConfig) -> Modules | None:
+    """None where nothing stands behind the model itself."""
     listed = parse_json(file.read_text(encoding="utf-8"))
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed) or len(listed) > MOST_MODULES:
         raise ValueError(f"it must list at most {MOST_MODULES} modules, each a table")
@@ -136,7 +144,7 @@ def read_listed(file: Path, config: ModelConfig) -> Modules:
             weights.append((path, stored))
         else:
             raise ValueError(f"{one.get('type')!r:.80} is no module that Loupe computes there")
-    return Modules(TextVector(pooled, tuple(maps), unit), tuple(weights))
+    return Modules(TextVector(pooled, tuple(maps), unit), tuple(weights)) if pooled or maps else None
 
 
 def module_folder(folder: Path, path: str) -> Path:

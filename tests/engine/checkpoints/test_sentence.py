@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.base.modules import Dense, Transformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 from torch import Tensor, nn
@@ -185,6 +185,21 @@ def test_what_modules_cannot_be_is_a_note(file: str, change: object, told: str, 
     (note,) = ours.report.notes
     assert told in note
     assert (ours.config.vector is None) == (not file.startswith(("config_s", "sentence")))
+
+
+@pytest.mark.parametrize("activation", [nn.Sigmoid(), nn.Identity()])
+def test_a_cross_encoder_gives_its_score(activation: nn.Module, body: Path, tmp_path: Path) -> None:
+    CrossEncoder(str(body), num_labels=1, activation_fn=activation, device="cpu").save_pretrained(str(tmp_path))
+    theirs, ours = CrossEncoder(str(tmp_path), device="cpu"), load(tmp_path)
+    assert ours.tokenizer is not None and ours.report.ok and not ours.report.notes
+    wanted = torch.tensor(theirs.predict([TEXTS[:2]]))
+    trace = run(
+        ours.model, ours.tokenizer.encode(*TEXTS[:2]), keep=["logits", "probs"] if ours.model.hook_probs else "*"
+    )
+    found = trace["probs"] if isinstance(activation, nn.Sigmoid) else trace["logits"]
+    torch.testing.assert_close(found[0], wanted, atol=1e-5, rtol=0)
+    ours.save(tmp_path / "again")
+    assert load(tmp_path / "again").config == ours.config
 
 
 def test_a_hub_gives_the_files_of_modules_too(body: Path, tmp_path: Path) -> None:
