@@ -272,8 +272,7 @@ def account_for_tensors(
     taken = {row.name for row in found}
     dropped = {stored for name, stored in names.items() if family.drops(name)} - set(differing)
     for name in (n for n in shapes if n not in taken):
-        holds_nothing = name in dropped or 0 in shapes[name]
-        found.append(TensorRow(name, "dropped" if holds_nothing else "unexpected", shapes[name]))
+        found.append(TensorRow(name, "dropped" if name in dropped else "unexpected", shapes[name]))
     dtypes = {**weights.dtypes, **weights.decoded}
     report = Report(tuple(replace(row, dtype=dtypes.get(row.name, "")) for row in found))
     return check_report(report, family, differing, weights.notes)

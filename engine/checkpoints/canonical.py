@@ -43,7 +43,7 @@ def canonical_config(config: ModelConfig) -> ModelConfig:
 
 def canonical_context(config: ModelConfig) -> int:
     patches = config.embedding.patches
-    return config.context if patches is None else patches.places + patches.registers
+    return config.context if patches is None else patches.places + (patches.registers or 0)
 
 
 def canonical_norm(config: ModelConfig) -> Norm:

@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.families import FAMILIES
-from engine.checkpoints.family import DROPPED, Family
+from engine.checkpoints.family import Family
 from engine.checkpoints.weights import Weights
 
 MARK, TOWER = "#text", "tower"  # what ends the name of a tower of texts, and the correction that asks for one
 PICTURE, TEXT = "vision_config", "text_config"  # keys of config.json
+NAMES = {PICTURE: ("vision_model.", "visual_projection."), TEXT: ("text_model.", "text_projection.")}  # how they begin
 SCALE, BIAS = "logit_scale", "logit_bias"  # names of tensors
 
 
@@ -88,16 +89,9 @@ def number_in(weights: Weights, name: str) -> Tensor:
 
 def only_of(weights: Weights, family: Family) -> Weights:
     """The tensors of one tower; what is of neither stays, so that the report names it."""
-    others = [one for one in towers() if one.half_of and family.half_of and one.half_of[0] == family.half_of[0]]
-    foreign = {prefix_of(one) for one in others if one is not family} | {SCALE, BIAS}
-    rows = {name for one in others if one is not family for name in names_in(one)} - set(names_in(family))
-    kept = [name for name in weights if not name.startswith(tuple(foreign)) and name not in rows]
-    return replace(weights, shapes={name: weights.shapes[name] for name in kept})
-
-
-def prefix_of(family: Family) -> str:
-    return family.optional_prefix
-
-
-def names_in(family: Family) -> list[str]:
-    return [row[0] for row in family.rows if isinstance(row[0], str) and row[1] is not DROPPED]
+    assert family.half_of is not None
+    begun = tuple(names for key, names in NAMES.items() if key != family.half_of[1])
+    foreign = (*(name for names in begun for name in names), SCALE, BIAS)
+    return replace(
+        weights, shapes={name: shape for name, shape in weights.shapes.items() if not name.startswith(foreign)}
+    )

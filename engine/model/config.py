@@ -506,7 +506,7 @@ class Patches:
     )
 
     cls: bool = field(default=True, metadata=DECIDED)
-    registers: int = field(default=0, metadata=DECIDED)
+    registers: int | None = field(default=None, metadata=DECIDED)
     mask: bool = field(default=False, metadata=DECIDED)
     bias: bool = field(default=True, metadata=DECIDED)
     trained: int | None = field(default=None, metadata=DECIDED)
@@ -530,12 +530,12 @@ class Patches:
     @property
     def before(self) -> int:
         """Number of vectors that are no patch and stand before the patches."""
-        return self.cls + self.distilled + self.registers
+        return self.cls + self.distilled + (self.registers or 0)
 
     @property
     def names_before(self) -> tuple[str, ...]:
         """What those vectors are called."""
-        registers = (f"[REG {number + 1}]" for number in range(self.registers))
+        registers = (f"[REG {number + 1}]" for number in range(self.registers or 0))
         return (*(("[CLS]",) if self.cls else ()), *(("[DIST]",) if self.distilled else ()), *registers)
 
 

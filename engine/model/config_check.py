@@ -283,7 +283,7 @@ def check_ends(config: ModelConfig) -> None:
             raise ValueError(f"context must be {wanted} and each patch, got {config.context}.")
         if patches.trained is not None and (patches.trained < patches.size or patches.trained % patches.size):
             raise ValueError(f"patches.trained must be a multiple of {patches.size} pixels, got {patches.trained}.")
-        if not 0 <= patches.registers <= LARGEST_SIZE or (patches.distilled and not patches.cls):
+        if not 0 <= (patches.registers or 0) <= LARGEST_SIZE or (patches.distilled and not patches.cls):
             raise ValueError(f"patches.registers must be 0 or more, got {patches.registers}; distilled needs [CLS].")
         if head.kind in ("language", "masked"):
             raise ValueError("a model that reads patches has no tokens to predict; give it a sequence head or none.")

@@ -516,7 +516,7 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
 
 def is_placed(patches: Patches) -> bool:
     """Tells whether the positions of a picture are not the rows of their table."""
-    return patches.registers > 0 or (patches.trained is not None and patches.trained != patches.image)
+    return bool(patches.registers) or (patches.trained is not None and patches.trained != patches.image)
 
 
 def placed_position(source: Source, module: PatchEmbed, table: Tensor, pos: int, unit: int) -> Steps:
@@ -527,7 +527,7 @@ def placed_position(source: Source, module: PatchEmbed, table: Tensor, pos: int,
     if own <= pos < patches.before:
         told = "a register stands nowhere in the picture and has no position: "
     elif pos < own or patches.trained in (None, patches.image):
-        told = f"row {pos if pos < own else pos - patches.registers} of W_P, column {unit}: "
+        told = f"row {pos if pos < own else pos - (patches.registers or 0)} of W_P, column {unit}: "
     else:
         side = (patches.trained or patches.image) // patches.size
         told = f"bicubic between the {side} × {side} of W_P, for {patches.side} × {patches.side}: "

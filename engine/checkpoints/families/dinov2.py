@@ -15,20 +15,21 @@ from torch import Tensor
 from engine.checkpoints.families import vit
 from engine.checkpoints.families.vit import CONVOLUTION, ONE_TEXT, ONE_TOKEN
 from engine.checkpoints.family import Family, Transform, concatenate
-from engine.checkpoints.keys import ACTIVATIONS, Key, Table
+from engine.checkpoints.keys import ACTIVATIONS, Key, Table, check_word
 from engine.checkpoints.kinds import FLAG, POSITIVE, size
 from engine.model.config import ModelConfig
 
 MULTIPLE = 8  # that the neurons of a gated MLP are
 
 
-def plain_width(_: Any, theirs: Table) -> int:
-    return int(theirs["hidden_size"] * theirs["mlp_ratio"])
+def read_width(_: Any, theirs: Table) -> int:
+    """Neurons of an MLP; of a gated one two thirds, rounded up."""
+    width = int(theirs["hidden_size"] * theirs["mlp_ratio"])
+    return -(-int(width * 2 / 3) // MULTIPLE) * MULTIPLE if theirs.get("use_swiglu_ffn") else width
 
 
-def gated_width(_: Any, theirs: Table) -> int:
-    """Two thirds of the neurons of a plain MLP, rounded up."""
-    return -(-int(plain_width(_, theirs) * 2 / 3) // MULTIPLE) * MULTIPLE
+def read_activation(word: Any, theirs: Table) -> Any:
+    return "silu" if theirs.get("use_swiglu_ffn") else check_word("hidden_act", word, ACTIVATIONS)
 
 
 def write_ratio(d_mlp: Any, ours: Table) -> float:
@@ -42,18 +43,19 @@ def patches_and_more(theirs: Mapping[str, Any]) -> int:
 
 def stored_size(image: Any, ours: Table) -> Any:
     """Size of picture that the table of positions is made for."""
-    return ours["embedding"]["patches"]["trained"] or image
+    return (ours["embedding"]["patches"] or {}).get("trained") or image
 
 
 def split(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
-    return list(tensors[0].chunk(2))
+    """Gate, the other map of a gated MLP, and its output."""
+    return [*tensors[0].chunk(2), tensors[1]]
 
 
-FUSED = Transform(split, lambda tensors, _: [concatenate(tensors, 0)])
-DEFAULTS = {
-    "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "mlp_ratio": 4, "image_size": 224,
-    "patch_size": 16, "num_register_tokens": 4,
-}  # fmt: skip
+def fuse(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+    return [concatenate(tensors[:2], 0), tensors[2]]
+
+
+FUSED = Transform(split, fuse)
 KEYS = (
     Key("image_size", "embedding.patches.image", writes=stored_size),
     Key("patch_size", "embedding.patches.size"),
@@ -61,19 +63,16 @@ KEYS = (
     Key("hidden_size", "d_model"),
     Key("num_hidden_layers", "layers"),
     Key("num_attention_heads", "attention.heads"),
+    Key("use_swiglu_ffn", "mlp.gated", default=False, kind=FLAG),
+    Key("mlp_ratio", "mlp.d_mlp", reads=read_width, writes=write_ratio, kind=POSITIVE),
+    Key("hidden_act", "mlp.activation", reads=read_activation, values=ACTIVATIONS),
     Key("layer_norm_eps", "norm.eps", default=1e-6),
     Key("qkv_bias", "attention.bias", default=True),
     Key("hidden_dropout_prob", "dropout", default=0.0, also=("attention_probs_dropout_prob",)),
 )
-PLAIN = (
-    Key("mlp_ratio", "mlp.d_mlp", reads=plain_width, writes=write_ratio, kind=POSITIVE),
-    Key("hidden_act", "mlp.activation", default="gelu", values=ACTIVATIONS),
-)
 MASK = Key("use_mask_token", "embedding.patches.mask", default=True, kind=FLAG)
-GATED = (Key("mlp_ratio", "mlp.d_mlp", reads=gated_width, writes=write_ratio, kind=POSITIVE),)
 REGISTERS = Key("num_register_tokens", "embedding.patches.registers", kind=size(0))
 ALWAYS = vit.ALWAYS | {"layer_scale": True, "vector.pooled": ("first",)}
-MULTIPLIED = ALWAYS | {"mlp.gated": True, "mlp.activation": "silu"}
 LINEAR = {
     "attention.attention.query": "attn.q",
     "attention.attention.key": "attn.k",
@@ -111,50 +110,47 @@ ROWS = (
     ("layernorm.weight", "final_norm.weight"),
     ("layernorm.bias", "final_norm.bias"),
 )
-PLAIN_ROWS = in_blocks({"mlp.fc1": "mlp.pre", "mlp.fc2": "mlp.out"})
-GATED_ROWS = (
+MLP_ROWS = (
     *(
         (
-            f"encoder.layer.{{}}.mlp.weights_in.{part}",
-            (f"blocks.{{}}.mlp.pre.{part}", f"blocks.{{}}.mlp.up.{part}"),
+            (f"encoder.layer.{{}}.mlp.weights_in.{part}", f"encoder.layer.{{}}.mlp.weights_out.{part}"),
+            (f"blocks.{{}}.mlp.pre.{part}", f"blocks.{{}}.mlp.up.{part}", f"blocks.{{}}.mlp.out.{part}"),
             FUSED,
         )
         for part in ("weight", "bias")
     ),
-    *in_blocks({"mlp.weights_out": "mlp.out"}),
+    *in_blocks({"mlp.fc1": "mlp.pre", "mlp.fc2": "mlp.out"}),
 )
-
-
-def architectures(name: str, stem: str, registers: bool) -> tuple[Family, ...]:
-    """Both kinds of MLP, of a model with registers or without."""
-    own: dict[str, Any] = {}
-    if registers:
-        own = {"context": patches_and_more, "embedding.patches.mask": True, "embedding.patches.antialias": True}
-    more = (REGISTERS,) if registers else (MASK,)
-    body = Family(
-        name=name,
-        architecture=f"{stem}Model",
-        keys=(*KEYS, *more, *PLAIN),
-        always=ALWAYS | own,
-        only={"use_swiglu_ffn": False, "apply_layernorm": True},
-        rows=(*ROWS, *PLAIN_ROWS),
-        module_spelling=MODULES,
-        old_spelling={f"{name}.": ""},
-        interpolates=True,
-        defaults=DEFAULTS,
-    )
-    gated = replace(
-        body,
-        keys=(*KEYS, *more, *GATED),
-        always=MULTIPLIED | own,
-        only={"use_swiglu_ffn": True, "apply_layernorm": True},
-        rows=(*ROWS, *GATED_ROWS),
-        signs=("encoder.layer.0.mlp.weights_in.weight",),
-    )
-    return gated, body
-
-
+DEFAULTS = {
+    "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "mlp_ratio": 4, "image_size": 224,
+    "hidden_act": "gelu",
+}  # fmt: skip
+BODY = Family(
+    name="dinov2",
+    architecture="Dinov2Model",
+    keys=(*KEYS, MASK),
+    always=ALWAYS,
+    only={"apply_layernorm": True},
+    rows=(*ROWS, *MLP_ROWS),
+    module_spelling=MODULES,
+    old_spelling={"dinov2.": ""},
+    interpolates=True,
+    defaults={**DEFAULTS, "patch_size": 14},
+)
+WITH_REGISTERS: dict[str, Any] = {
+    "context": patches_and_more,
+    "embedding.patches.mask": True,
+    "embedding.patches.antialias": True,
+}
 FAMILIES = (
-    *architectures("dinov2", "Dinov2", registers=False),
-    *architectures("dinov2_with_registers", "Dinov2WithRegisters", registers=True),
+    BODY,
+    replace(
+        BODY,
+        name="dinov2_with_registers",
+        architecture="Dinov2WithRegistersModel",
+        keys=(*KEYS, REGISTERS),
+        always={**ALWAYS, **WITH_REGISTERS},
+        old_spelling={"dinov2_with_registers.": ""},
+        defaults={**DEFAULTS, "patch_size": 16, "num_register_tokens": 4},
+    ),
 )

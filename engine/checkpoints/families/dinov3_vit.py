@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from engine.checkpoints.families import vit
@@ -30,6 +29,7 @@ KEYS = (
     Key("num_hidden_layers", "layers"),
     Key("num_attention_heads", "attention.heads"),
     Key("intermediate_size", "mlp.d_mlp"),
+    Key("use_gated_mlp", "mlp.gated", default=False, kind=FLAG),
     Key("hidden_act", "mlp.activation", default="gelu", values=ACTIVATIONS),
     Key("layer_norm_eps", "norm.eps", default=1e-5),
     Key("query_bias", "attention.bias", default=True, reads=both_biases, also=("value_bias",), kind=FLAG),
@@ -69,15 +69,23 @@ ROWS = (
     ("norm.weight", "final_norm.weight"),
     ("norm.bias", "final_norm.bias"),
 )
-PLAIN = in_blocks({"mlp.up_proj": "mlp.pre", "mlp.down_proj": "mlp.out"}, LAYER)
-GATED = in_blocks({"mlp.gate_proj": "mlp.pre", "mlp.up_proj": "mlp.up", "mlp.down_proj": "mlp.out"}, LAYER)
+MLP = (
+    *(
+        (
+            tuple(f"layer.{{}}.mlp.{name}.{part}" for name in ("gate_proj", "up_proj")),
+            (f"blocks.{{}}.mlp.pre.{part}", f"blocks.{{}}.mlp.up.{part}"),
+        )
+        for part in ("weight", "bias")
+    ),
+    *in_blocks({"mlp.up_proj": "mlp.pre", "mlp.down_proj": "mlp.out"}, LAYER),
+)
 BODY = Family(
     name="dinov3_vit",
     architecture="DINOv3ViTModel",
     keys=KEYS,
     always=ALWAYS,
-    only={"use_gated_mlp": False, "apply_layernorm": True},
-    rows=(*ROWS, *PLAIN),
+    only={"apply_layernorm": True},
+    rows=(*ROWS, *MLP),
     old_spelling={"model.": ""},
     interpolates=True,
     defaults={
@@ -85,13 +93,4 @@ BODY = Family(
         "image_size": 224, "patch_size": 16, "num_register_tokens": 0, "rope_theta": 100.0,
     },
 )  # fmt: skip
-FAMILIES = (
-    replace(
-        BODY,
-        always={**ALWAYS, "mlp.gated": True},
-        only={"use_gated_mlp": True, "apply_layernorm": True},
-        rows=(*ROWS, *GATED),
-        signs=("layer.0.mlp.gate_proj.weight",),
-    ),
-    BODY,
-)
+FAMILIES = (BODY,)

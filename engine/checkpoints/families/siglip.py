@@ -78,10 +78,10 @@ DEFAULTS: Mapping[str, Any] = {
     "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
 }  # fmt: skip
 PROBE = {
-    "vision_model.head.attention.out_proj": "vector.probe.out",
-    "vision_model.head.layernorm": "vector.probe.norm",
-    "vision_model.head.mlp.fc1": "vector.probe.pre",
-    "vision_model.head.mlp.fc2": "vector.probe.post",
+    "head.attention.out_proj": "vector.probe.out",
+    "head.layernorm": "vector.probe.norm",
+    "head.mlp.fc1": "vector.probe.pre",
+    "head.mlp.fc2": "vector.probe.post",
 }
 PICTURE = Family(
     name="siglip_vision_model",
@@ -90,17 +90,17 @@ PICTURE = Family(
     always=PICTURES,
     only={"vision_use_head": True},
     rows=(
-        ("vision_model.embeddings.position_ids", DROPPED, POSITION_IDS),
-        ("vision_model.embeddings.position_embedding.weight", "embed.positions.weight"),
-        ("vision_model.embeddings.patch_embedding.weight", "embed.patches.project.weight", CONVOLUTION),
-        ("vision_model.embeddings.patch_embedding.bias", "embed.patches.project.bias"),
-        *in_blocks("vision_model."),
-        ("vision_model.post_layernorm.weight", "final_norm.weight"),
-        ("vision_model.post_layernorm.bias", "final_norm.bias"),
-        ("vision_model.head.probe", "vector.probe.query", QUERY),
+        ("embeddings.position_ids", DROPPED, POSITION_IDS),
+        ("embeddings.position_embedding.weight", "embed.positions.weight"),
+        ("embeddings.patch_embedding.weight", "embed.patches.project.weight", CONVOLUTION),
+        ("embeddings.patch_embedding.bias", "embed.patches.project.bias"),
+        *in_blocks(""),
+        ("post_layernorm.weight", "final_norm.weight"),
+        ("post_layernorm.bias", "final_norm.bias"),
+        ("head.probe", "vector.probe.query", QUERY),
         *(
             (
-                f"vision_model.head.attention.in_proj_{part}",
+                f"head.attention.in_proj_{part}",
                 (f"vector.probe.q.{part}", f"vector.probe.k.{part}", f"vector.probe.v.{part}"),
                 THIRDS,
             )
@@ -108,7 +108,7 @@ PICTURE = Family(
         ),
         *((f"{theirs}.{part}", f"{ours}.{part}") for theirs, ours in PROBE.items() for part in ("weight", "bias")),
     ),
-    optional_prefix="vision_model.",
+    old_spelling={"vision_model.": ""},
     half_of=("siglip", "vision_config"),
     defaults={**DEFAULTS, "image_size": 224, "patch_size": 16},
 )
@@ -118,16 +118,16 @@ TEXT = Family(
     keys=(*KEYS, *OF_A_TOWER, *OF_TEXTS),
     always={**ALWAYS, "vector.pooled": ("last",)},
     rows=(
-        ("text_model.embeddings.token_embedding.weight", "embed.tokens.weight"),
-        ("text_model.embeddings.position_ids", DROPPED, POSITION_IDS),
-        ("text_model.embeddings.position_embedding.weight", "embed.positions.weight"),
-        *in_blocks("text_model."),
-        ("text_model.final_layer_norm.weight", "final_norm.weight"),
-        ("text_model.final_layer_norm.bias", "final_norm.bias"),
-        ("text_model.head.weight", "vector.maps.0.dense.weight"),
-        ("text_model.head.bias", "vector.maps.0.dense.bias"),
+        ("embeddings.token_embedding.weight", "embed.tokens.weight"),
+        ("embeddings.position_ids", DROPPED, POSITION_IDS),
+        ("embeddings.position_embedding.weight", "embed.positions.weight"),
+        *in_blocks(""),
+        ("final_layer_norm.weight", "final_norm.weight"),
+        ("final_layer_norm.bias", "final_norm.bias"),
+        ("head.weight", "vector.maps.0.dense.weight"),
+        ("head.bias", "vector.maps.0.dense.bias"),
     ),
-    optional_prefix="text_model.",
+    old_spelling={"text_model.": ""},
     half_of=("siglip", "text_config"),
     defaults={**DEFAULTS, "vocab_size": 32000, "max_position_embeddings": 64},
 )

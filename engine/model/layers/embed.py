@@ -183,7 +183,8 @@ class PatchEmbed(Module):
         self.project = nn.Linear(patches.channels * patches.size**2, d_model, bias=patches.bias)
         self.cls = nn.Parameter(torch.empty(d_model)) if patches.cls else None
         self.distilled = nn.Parameter(torch.empty(d_model)) if patches.distilled else None
-        self.registers = nn.Parameter(torch.empty(patches.registers, d_model)) if patches.registers else None
+        registers = patches.registers
+        self.registers = None if registers is None else nn.Parameter(torch.empty(registers, d_model))
         self.mask = nn.Parameter(torch.empty(d_model)) if patches.mask else None
         self.hook_pixels = HookPoint("pixels", "batch patch pixel")
 

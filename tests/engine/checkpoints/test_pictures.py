@@ -97,7 +97,7 @@ def test_the_processor_comes_and_goes_with_a_checkpoint(processor: Any, tmp_path
 
 def test_a_processor_that_cannot_be_read_is_a_note_and_not_a_failure(tmp_path: Path) -> None:
     opened(vit(), tmp_path)
-    (tmp_path / "preprocessor_config.json").write_text('{"image_processor_type": "CLIPImageProcessor"}')
+    (tmp_path / "preprocessor_config.json").write_text('{"image_processor_type": "LevitImageProcessor"}')
     checkpoint = load(tmp_path)
     assert checkpoint.processor is None
     assert "No processor of pictures: " in str(checkpoint.report)

@@ -125,7 +125,7 @@ def test_a_distilled_picture_has_one_position_more_and_no_squares() -> None:
     one = ModelConfig(1, 11, 24, 2, seen, embedding=DISTILLED, head=OutputHead("none"))
     with pytest.raises(ValueError, match=r"context must be 11, \[CLS\] and \[DIST\] and each patch, got 10"):
         replace(one, context=10)
-    with pytest.raises(ValueError, match="a distilled model has two"):
+    with pytest.raises(ValueError, match="this model has 2"):
         replace(one, attention=replace(seen, block=1))
     with pytest.raises(ValueError, match="embedding.width is that of token vectors"):
         replace(one, embedding=replace(DISTILLED, width=6))
