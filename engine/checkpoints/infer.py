@@ -37,7 +37,6 @@ from engine.plurals import count_words
 
 NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # a whole part of a dotted name
 NEARLY = 0.9  # of the names that the best family knows, for another to be looked at
-FEW = 4  # a family of whose names at least one in so many is there comes near by them
 UNKNOWN_CONTEXT = 2048
 NEAREST = 3  # families that a refusal names
 EVERYONES_OWN = (" mlp.activation", " encoder.mlp.activation", " head.activation", " head.scale")
@@ -195,11 +194,9 @@ def describe_nearest(shapes: Shapes, among: Sequence[Family]) -> UnknownNames:
     convolves = any(len(shape) == 4 and shape[-1] > 1 for shape in shapes.values())  # as the map of patches does
 
     def likeness(family: Family) -> tuple[bool, int, float]:
-        templates, known = name_templates(family), count_known_names(family, kinds)
-        own = split_words(templates)
+        own = split_words(name_templates(family))
         cuts = any("embed.patches" in str(row[1]) for row in family.rows)
-        alike = known if known * FEW >= len(set(templates)) else 0  # two norms of a common name say little
-        return cuts == convolves, alike, len(words & own) / max(len(words | own), 1)
+        return cuts == convolves, count_known_names(family, kinds), len(words & own) / max(len(words | own), 1)
 
     published = [family for family in among if not has_own_names(family)]
     family = max(published or PUBLISHED, key=likeness)
