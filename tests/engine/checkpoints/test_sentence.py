@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 from typing import Any
 from zipfile import ZipFile
 
 import pytest
 import torch
+import transformers
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.base.modules import Dense, Transformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
@@ -113,6 +115,34 @@ def test_vectors_are_those_of_sentence_transformers(number: int, body: Path, tmp
             with file.open("rb") as sent:
                 file = unpack([("model.zip", sent)], tmp_path / "unpacked").folder
         torch.testing.assert_close(text_vectors(load(file), TEXTS), wanted, atol=1e-5, rtol=0)
+
+
+def other_body(kind: str, body: Path, folder: Path) -> Path:
+    """A body of another family beside the same tokenizer."""
+    copytree(body, folder, ignore=ignore_patterns("*.safetensors", "config.json"))
+    small = {"vocab_size": len(WORDS) + 5, "hidden_size": WIDTH, "intermediate_size": 16, "num_hidden_layers": 4}
+    small |= {"num_attention_heads": 2, "head_dim": 4, "num_key_value_heads": 1}
+    sizes: dict[str, dict[str, Any]] = {
+        "Gemma3Text": small | {"sliding_window": 4, "use_bidirectional_attention": True},
+        "Qwen3": small,
+        "T5": {"vocab_size": len(WORDS) + 5, "d_model": WIDTH, "d_ff": 16, "num_layers": 2, "num_heads": 2, "d_kv": 4},
+    }
+    set_seed(0)
+    model = getattr(transformers, f"{kind}{'Encoder' * (kind == 'T5')}Model")
+    shaken(model(getattr(transformers, f"{kind}Config")(**sizes[kind]))).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize(("kind", "mode"), [("Gemma3Text", "mean"), ("Qwen3", "lasttoken"), ("T5", "mean")])
+def test_bodies_of_every_kind_make_vectors(kind: str, mode: str, body: Path, tmp_path: Path) -> None:
+    made = other_body(kind, body, tmp_path / "body")
+    maps = [Dense(WIDTH, size, bias=False, activation_function=nn.Identity()) for size in (WIDTH,)]
+    theirs = encoder(made, tmp_path / "theirs", pooling(mode), *maps, Normalize())
+    ours = load(tmp_path / "theirs")
+    torch.testing.assert_close(text_vectors(ours, TEXTS), vectors(theirs, TEXTS), atol=1e-5, rtol=0)
+    ours.save(tmp_path / "again")
+    again = SentenceTransformer(str(tmp_path / "again"), device="cpu")
+    torch.testing.assert_close(vectors(again, TEXTS), vectors(theirs, TEXTS))
 
 
 def test_prompts_stand_before_texts_and_long_ones_are_cut(body: Path, tmp_path: Path) -> None:
