@@ -189,7 +189,7 @@ class Similarity(RunPage):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             other = here.menu("other", others, width=330)
             pooling, prompts = choose_pooling(here, run), choose_prompts(here, run)
-        corpus, _ = choose_corpus(here)
+        corpus, _ = choose_corpus(here, "No file")
         texts = () if corpus is None else tuple(legible_texts(subject.checkpoint, corpus, MOST_TEXTS))
         return SimilarityContext(
             **vars(run), text=str(subject.said("text")), other=other, others=others, pooling=pooling, corpus=texts,

@@ -63,9 +63,9 @@ def tell_problem(here: Here, name: str, error: ValueError) -> None:
     st.warning(escape_markdown(str(error).replace(f"{folder()}/{here[name]}/", "")))
 
 
-def choose_corpus(here: Here) -> tuple[Corpus | None, str]:
+def choose_corpus(here: Here, without: LiteralString = "Shipped texts") -> tuple[Corpus | None, str]:
     """The texts of the file that is given, and the column that they stand in; None, for the shipped data, where there
-    is none, or where it cannot be read, which is said."""
+    is none, or where it cannot be read, which is said. What one then goes on with is called `without`."""
     help = "A .txt file is read by its paragraphs, or by its lines where no empty line parts it."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own corpus"):
         file = take_file(here, "corpus", "a file of texts", help, CorpusUpload, "Texts of your own")
@@ -81,5 +81,5 @@ def choose_corpus(here: Here) -> tuple[Corpus | None, str]:
         except ValueError as error:
             tell_problem(here, "corpus", error)
             corpus = None
-        st.button("Shipped texts", key="no corpus", type="tertiary", on_click=here.state.choose, args=("corpus", ""))
+        st.button(without, key="no corpus", type="tertiary", on_click=here.state.choose, args=("corpus", ""))
         return corpus, column

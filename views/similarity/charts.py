@@ -29,7 +29,7 @@ def draw_pairs(table: pd.DataFrame, shade: Shade) -> AltairChart:
     shown = shown.groupby(["first", "second"], sort=False, as_index=False)["value"].sum()
     first, second = (list(dict.fromkeys(shown[name])) for name in ("first", "second"))
     told = [alt.Tooltip("first", title="of the text"), alt.Tooltip("second", title="of the other")]
-    shown["written"] = shown["value"].map(lambda value: f"{value + 0.0:.3f}")
+    shown["written"] = shown["value"].map(lambda value: f"{round(value, 3) + 0.0:.3f}")
     across, down = ("second", "tokens of the other text", second), ("first", "tokens of the text", first)
     return signed_cells(shown, shade, across, down, told, does="adds to the cosine")
 

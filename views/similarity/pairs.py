@@ -222,7 +222,7 @@ def draw_patches(picture: Tensor, table: pd.DataFrame, shade: Shade) -> go.Figur
 
 def draw_words(table: pd.DataFrame, shade: Shade) -> AltairChart:
     """`value` of each token of the text."""
-    named = table.assign(part="text", written=table["value"].map(lambda value: f"{value + 0.0:.3f}"))
+    named = table.assign(part="text", written=table["value"].map(lambda value: f"{round(value, 3) + 0.0:.3f}"))
     across = ("token", "hidden token", list(table["token"]))
     return signed_cells(
         named, shade, across, ("part", "", ["text"]), [alt.Tooltip("token")], does="the cosine falls by"
