@@ -204,14 +204,18 @@ class Stack(Module):
 
     def share(self, mask: AttentionMask, turn: Rotations | None = None) -> SharedTensors:
         table = None if self.relative is None else self.relative.weight.T
-        return SharedTensors(mask, turn, self.bias(mask), table, *self.distance_vectors(mask))
+        vectors = self.distance_vectors()
+        rows = None if vectors is None else distance_rows(mask.pos, mask.key, self.config.positions)
+        return SharedTensors(mask, turn, self.bias(mask), table, vectors, rows)
 
-    def distance_vectors(self, mask: AttentionMask) -> tuple[Tensor, Tensor] | tuple[None, None]:
-        """The vectors of disentangled positions, distance d_model, and which of them is that of each pair, pos key."""
+    def distance_vectors(self) -> Tensor | None:
+        """The vectors of disentangled positions, distance d_model."""
         if self.distances is None:
-            return None, None
-        vectors = self.distances.weight if self.distances_norm is None else self.distances_norm(self.distances.weight)
-        return vectors, distance_rows(mask.pos, mask.key, self.config.positions)
+            return None
+        made: Tensor = (
+            self.distances.weight if self.distances_norm is None else self.distances_norm(self.distances.weight)
+        )
+        return made
 
     def bias(self, mask: AttentionMask) -> Tensor | None:
         """head pos key: what positions add to the scores."""

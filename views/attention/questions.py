@@ -46,7 +46,7 @@ FEW = 600  # columns of all heads together, each of which a file answers by itse
 LARGE = 10**9  # weights of a model
 CROSSES = "cross_attn"
 MEASURES = dict.fromkeys(score.key for score in (*SCORES, *CROSS_SCORES))
-STAGES = ("raw", "scores", "capped", "bias", "masked_scores", "pattern", "moved")
+STAGES = ("raw", "scores", "capped", "bias", "c2p", "p2c", "masked_scores", "pattern", "moved")
 # Of each open model, by stack: no text changes it, and a large vocabulary takes most of a second.
 COPYING: WeakKeyDictionary[Transformer, dict[str, Tensor]] = WeakKeyDictionary()
 
