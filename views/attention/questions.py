@@ -331,8 +331,8 @@ def describe_promoted(run: Run, found: Answer, **_: Any) -> Mapping[str, Any]:
 
 def describe_scored(run: Run, found: Answer, **_: Any) -> Mapping[str, Any]:
     note = (
-        "q·k/√d_head between the tokens' embeddings alone, as at one position: what positions add, and what earlier "
-        "layers would have written, is left out."
+        "q·k, scaled as scores are, between the tokens' embeddings alone, as at one position: what positions add, and "
+        "what earlier layers would have written, is left out."
     )
     return {"names": name_ids(run, found.arrays["ids"], found.arrays["keys"]), "note": note}
 
