@@ -161,11 +161,14 @@ class Positions:
     buckets: int = field(
         default=32,
         metadata=Option(
-            help="Distances that have a bias of their own, or share one where they are far.", when=is_relative
+            help="Distances that have a bias or a vector of their own, or share one where they are far. With "
+            "disentangled positions as many each way, and 0 is all up to the farthest.",
+            when=is_relative,
         ),
     )
     farthest: int = field(
-        default=128, metadata=Option(help="From this distance on all keys share the last bias.", when=is_relative)
+        default=128,
+        metadata=Option(help="From this distance on all keys share the last bias or vector.", when=is_relative),
     )
     relative_bias: bool = field(
         default=False,

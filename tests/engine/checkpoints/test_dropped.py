@@ -52,7 +52,8 @@ SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "falcon", "phi"), WIDE),
     "esm": WIDE | {"position_embedding_type": "rotary", "token_dropout": True, "mask_token_id": 4},
     "nomic_bert": WIDE,
-    "deberta-v2": WIDE | {"relative_attention": True, "norm_rel_ebd": "layer_norm"},  # whose distances are not read
+    "deberta-v2": WIDE
+    | {"relative_attention": True, "norm_rel_ebd": "layer_norm", "pos_att_type": ["c2p", "p2c"], "share_att_key": True},
     **dict.fromkeys(("mpnet", "modernbert"), WIDE | {"sep_token_id": 2, "cls_token_id": 0}),
     **dict.fromkeys(("mistral", "phi3", "qwen2", "stablelm", "starcoder2"), WIDE | {"num_key_value_heads": 2}),
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "olmo2", "olmo3", "qwen3", "smollm3"), GROUPS),
