@@ -157,7 +157,7 @@ def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[P
         letter, what = ("k", "keys") if term == "c2p" else ("q", "queries")
         at = f"{place}.position_{letter}"
         yield Part(f"{what} of the distances", f"{at}.weight", block, "matrix", d * queries, stack.blocks)
-        if attention.bias:
+        if attention.bias and (letter != "k" or attention.key_bias):
             yield Part(f"{what} of the distances, bias", f"{at}.bias", block, "bias", queries, stack.blocks)
     yield Part(f"{across}output, W_O", f"{place}.out.weight", block, "matrix", queries * d, stack.blocks)
     if attention.out_bias:

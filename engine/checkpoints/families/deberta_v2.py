@@ -19,11 +19,15 @@ from engine.checkpoints.kinds import ANY, FLAG, WORD, integer, size
 BOTH = ("c2p", "p2c")
 
 
-def read_terms(theirs: Table) -> tuple[str, ...]:
-    """The terms that config.json names, as a list or as words with | between them."""
+def split_words(theirs: Table) -> tuple[str, ...]:
+    """What config.json says of the terms, as a list or as words with | between them."""
     said = theirs.get("pos_att_type") or []
-    words = said.lower().split("|") if isinstance(said, str) else said
-    named = {str(word).strip() for word in words}
+    return tuple(str(word).strip() for word in (said.lower().split("|") if isinstance(said, str) else said))
+
+
+def read_terms(theirs: Table) -> tuple[str, ...]:
+    """The terms that config.json names; transformers reads no other."""
+    named = split_words(theirs)
     return tuple(term for term in BOTH if term in named)
 
 

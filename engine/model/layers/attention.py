@@ -78,9 +78,10 @@ class Attention(Module):
         self.k = Linear(of_keys, self.kv_heads * (self.d_head - shared), bias=attention.bias and attention.key_bias)
         self.v = Linear(of_keys, self.kv_heads * self.d_value, bias=attention.bias)
         self.terms = () if self.crosses else config.positions.named_terms
-        own, wide = config.positions.own_maps, self.heads * self.d_head
-        self.position_k = Linear(width, wide, bias=attention.bias) if own and "c2p" in self.terms else None
-        self.position_q = Linear(width, wide, bias=attention.bias) if own and "p2c" in self.terms else None
+        wide, own = self.heads * self.d_head, self.terms if config.positions.own_maps else ()
+        key_bias = attention.bias and attention.key_bias
+        self.position_k = Linear(width, wide, bias=key_bias) if "c2p" in own else None
+        self.position_q = Linear(width, wide, bias=attention.bias) if "p2c" in own else None
 
     def _add_norms(self, config: ModelConfig, attention: AttentionConfig) -> None:
         """Norms of queries and keys: `whole` ones see all heads at once."""

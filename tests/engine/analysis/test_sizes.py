@@ -113,8 +113,9 @@ KINDS: dict[str, ModelConfig] = {
         SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
         positions=Positions(relative_bias=True, counted="tokens", padding=1),
     ),
-    "deberta-v2": replace(
-        SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
+    "deberta": replace(
+        SMALL, attention=replace(HEADS, mask="full", key_bias=False), norm=Norm(place="after"),
+        embedding=Embedding(norm=True),
         positions=Positions("disentangled", buckets=6, farthest=20, own_maps=True, added=True),
     ),
     "deberta-v3": replace(

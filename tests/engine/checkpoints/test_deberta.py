@@ -38,14 +38,36 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def theirs(task: str, **changes: Any) -> Any:
+V1 = SIZES | {"relative_attention": True, "pos_att_type": "c2p|p2c", "position_biased_input": False}
+V1 |= {"max_position_embeddings": 16, "pad_token_id": 0}
+FIRST: list[tuple[str, dict[str, Any]]] = [
+    ("Model", {}),
+    ("Model", {"pos_att_type": ["c2p"], "max_relative_positions": 5}),
+    ("Model", {"pos_att_type": ["p2c"], "position_biased_input": True, "type_vocab_size": 2}),
+    ("Model", {"pos_att_type": []}),
+    ("Model", {"relative_attention": False}),
+    ("ForMaskedLM", {}),
+    ("ForMaskedLM", {"tie_word_embeddings": False, "hidden_act": "relu"}),
+    ("ForSequenceClassification", {"num_labels": 3}),
+    ("ForTokenClassification", {"num_labels": 3}),
+    ("ForQuestionAnswering", {}),
+]
+
+
+def theirs(task: str, version: str = "V2", **changes: Any) -> Any:
     torch.manual_seed(0)
-    return shaken(getattr(transformers, f"DebertaV2{task}")(transformers.DebertaV2Config(**V3 | changes)))
+    shape = V3 if version else V1
+    config = getattr(transformers, f"Deberta{version}Config")(**shape | changes)
+    return shaken(getattr(transformers, f"Deberta{version}{task}")(config))
 
 
-@pytest.mark.parametrize(("task", "changes"), CASES, ids=str)
-def test_each_option_equals_transformers_and_is_read_back(task: str, changes: dict[str, Any], tmp_path: Path) -> None:
-    model = theirs(task, **changes)
+@pytest.mark.parametrize(
+    ("version", "task", "changes"), [*(("V2", *case) for case in CASES), *(("", *case) for case in FIRST)], ids=str
+)
+def test_each_option_equals_transformers_and_is_read_back(
+    version: str, task: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    model = theirs(task, version, **changes)
     checkpoint = opened(model, tmp_path / "theirs")
     assert not checkpoint.report.notes
     assert_same(checkpoint, model)
@@ -69,20 +91,21 @@ def test_the_files_of_v3_open_with_the_head_that_they_hold(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("version", "changes", "message"),
     [
-        ({"conv_kernel_size": 3}, "conv_kernel_size must be 0, got 3"),
-        (
-            {"embedding_size": 20, "type_vocab_size": 2},
-            "embedding_size must be 24 where positions or segments are added",
-        ),
-        ({"position_buckets": 60}, "positions.buckets must be 0, or 2 and more"),
-        ({"share_att_key": "yes"}, "share_att_key must be true or false"),
+        ("", {"talking_head": True}, "talking_head must be False, got True"),
+        ("", {"pos_att_type": "c2p|p2p"}, "pos_att_type must name c2p and p2c alone, got 'p2p'"),
+        ("V2", {"conv_kernel_size": 3}, "conv_kernel_size must be 0, got 3"),
+        ("V2", {"embedding_size": 20, "type_vocab_size": 2}, "embedding_size must be 24 where positions or segments"),
+        ("V2", {"position_buckets": 60}, "positions.buckets must be 0, or 2 and more"),
+        ("V2", {"share_att_key": "yes"}, "share_att_key must be true or false"),
     ],
     ids=str,
 )
-def test_what_deberta_cannot_be_is_one_sentence(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    theirs("Model").save_pretrained(tmp_path)
+def test_what_deberta_cannot_be_is_one_sentence(
+    version: str, changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    theirs("Model", version).save_pretrained(tmp_path)
     rewritten(tmp_path, **changes)
     with pytest.raises(ValueError, match=message):
         load(tmp_path)

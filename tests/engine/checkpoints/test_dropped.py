@@ -52,6 +52,7 @@ SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "llama", "gpt_neox", "falcon", "phi"), WIDE),
     "esm": WIDE | {"position_embedding_type": "rotary", "token_dropout": True, "mask_token_id": 4},
     "nomic_bert": WIDE,
+    "deberta": WIDE | {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
     "deberta-v2": WIDE
     | {"relative_attention": True, "norm_rel_ebd": "layer_norm", "pos_att_type": ["c2p", "p2c"], "share_att_key": True},
     **dict.fromkeys(("mpnet", "modernbert"), WIDE | {"sep_token_id": 2, "cls_token_id": 0}),

@@ -151,6 +151,11 @@ USUAL_MODELS: dict[str, Any] = {
     "esm": lambda: transformers.EsmForMaskedLM(
         transformers.EsmConfig(**USUAL, pad_token_id=1, position_embedding_type="rotary", layer_norm_eps=1e-12)
     ),
+    "deberta": lambda: transformers.DebertaForMaskedLM(
+        transformers.DebertaConfig(
+            **USUAL, relative_attention=True, pos_att_type="c2p|p2c", position_biased_input=False
+        )
+    ),
     "deberta-v2": lambda: transformers.DebertaV2ForMaskedLM(
         transformers.DebertaV2Config(
             **USUAL,
