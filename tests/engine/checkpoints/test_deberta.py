@@ -7,8 +7,11 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from transformers.models.deberta_v2 import modeling_deberta_v2 as modeling
 
 from engine import load
+from engine.model.config import Positions
+from engine.model.layers.position import distance_rows
 from engine.runtime.run import run
 from tests.engine.checkpoints.against import equal, opened, shaken, written_back
 from tests.engine.checkpoints.test_encoder_families import rewritten
@@ -109,6 +112,14 @@ def test_what_deberta_cannot_be_is_one_sentence(
     rewritten(tmp_path, **changes)
     with pytest.raises(ValueError, match=message):
         load(tmp_path)
+
+
+@pytest.mark.parametrize(("buckets", "farthest"), [(256, 512), (128, 300), (9, 16), (4, 7), (2, 4)])
+def test_buckets_of_long_texts_are_those_of_transformers(buckets: int, farthest: int) -> None:
+    index = torch.arange(700)
+    theirs = modeling.make_log_bucket_position(index[:, None] - index, buckets, farthest).long()
+    ours = distance_rows(index, index, Positions("disentangled", buckets=buckets, farthest=farthest))
+    assert torch.equal(ours, (theirs + buckets).clamp(0, 2 * buckets - 1))
 
 
 def test_scores_are_the_sum_of_their_terms_and_the_fused_form_has_them_too(tmp_path: Path) -> None:
