@@ -63,7 +63,9 @@ def get_window(config: ModelConfig) -> str:
 
 def set_positions(config: ModelConfig, kind: str) -> ModelConfig:
     axes = config.positions.axes if kind in ("rotary", "learned") else 1
-    changed = replace(config.positions, kind=kind, axes=axes, turned=None, other=None, relative_bias=False)  # type: ignore[arg-type]
+    buckets = max(config.positions.buckets, 4)  # 0 are of disentangled positions alone
+    made = replace(config.positions, buckets=buckets, turned=None, other=None, relative_bias=False)
+    changed = replace(made, kind=kind, axes=axes)  # type: ignore[arg-type]
     return replace(config, positions=changed)
 
 

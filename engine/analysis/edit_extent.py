@@ -26,7 +26,7 @@ from engine.runtime.run import run
 from engine.runtime.trace import Trace
 
 WITHIN = 1e-5  # what rounding leaves between a weight and its softmax
-STAGES = ("scores", "capped", "bias", "mask", "masked_scores", "pattern")  # pos key, in their order
+STAGES = ("scores", "capped", "bias", "c2p", "p2c", "mask", "masked_scores", "pattern")  # pos key, in their order
 
 
 def touched_heads(trace: Trace, stack: ModelConfig, side: str = "", crosses: bool = False) -> Tensor:
@@ -169,8 +169,9 @@ def of_heads(edit: Edit, axes: Axes, part: str, heads: int, shared: int) -> list
 def masked_before_edits(trace: Trace, name: str, queries: int, keys: int) -> Tensor:
     """head pos key: what the mask leaves of scores and bias, before any edit of the masked scores."""
     scores = part_of(trace, f"{name}{'capped' if f'{name}capped' in trace else 'scores'}", queries, keys)
-    if f"{name}bias" in trace:
-        scores = scores + part_of(trace, f"{name}bias", queries, keys)
+    for added in ("bias", "c2p", "p2c"):
+        if name + added in trace:
+            scores = scores + part_of(trace, name + added, queries, keys)
     return torch.where(part_of(trace, f"{name}mask", queries, keys), scores, float("-inf"))
 
 

@@ -3,13 +3,14 @@
 Elhage et al. 2021 ("A Mathematical Framework for Transformer Circuits", "Path Expansion of Attention Scores"): with the
 norms held still (`engine.analysis.writers`), q and k are sums over the parts that wrote the two streams, and their
 product is a sum over pairs. Rotations of positions turn each term as they turn the whole. What ALiBi, or a relative
-position, adds to a score stands beside the sum.
+position, adds to a score stands beside the sum. Disentangled positions take part in it as one more writer, the
+distance: its key with each part of the query, its query with each part of the key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,7 @@ from engine.analysis.writers import Walk, Writer, hold_norm
 from engine.model.layers.attention import Attention
 from engine.model.layers.latent import Latent
 from engine.model.layers.norm import norm_of_head
+from engine.model.layers.position import distance_rows
 from engine.model.stack import Stack
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
@@ -27,7 +29,11 @@ from engine.runtime.trace import Trace
 @dataclass(frozen=True)
 class ScoreSplit:
     """`values` (query writer, key writer) add up to `score`, the recorded one before cap, bias and mask; `bias` is what
-    positions add to it, 0 where they add nothing. `seen` is False where the mask hides the key."""
+    positions add to it, 0 where they add nothing. `seen` is False where the mask hides the key.
+
+    Where the distance is a writer, `terms` are the parts of the score as they were recorded, by their hooks: "scores",
+    "c2p", "p2c".
+    """
 
     queries: tuple[Writer, ...]
     keys: tuple[Writer, ...]
@@ -35,6 +41,7 @@ class ScoreSplit:
     score: float
     bias: float
     seen: bool
+    terms: Mapping[str, float] = field(default_factory=dict)
 
 
 @torch.no_grad()
@@ -61,7 +68,11 @@ def split_score(
     keys, k = vectors(walk, attention, layer, head, crosses, "k", hook)
     values = q @ k.mT * attention.scale
     scores = trace[f"{hook}.scores"][0, head]
-    score = float(scores[pos, key])
+    terms = {name: float(trace[f"{hook}.{name}"][0, head, pos, key]) for name in ("scores", *attention.terms)}
+    if attention.terms:
+        values = with_distance(walk.stack, attention, head, pos, key, q, k, values)
+        queries, keys = ([*those, Writer("distance")] for those in (queries, keys))
+    score = sum(terms.values())
     if abs(float(values.sum()) - score) > tolerance(values, scores.dtype):
         raise ValueError(
             "the edits of this run change queries, keys or positions on their way to this score, so its parts do not "
@@ -69,7 +80,23 @@ def split_score(
         )
     bias = float(trace[f"{hook}.bias"][head, pos, key]) if f"{hook}.bias" in trace else 0.0
     seen = bool(trace[f"{hook}.mask"].expand(len(trace.ids), attention.heads, -1, -1)[0, head, pos, key])
-    return ScoreSplit(tuple(queries), tuple(keys), values, score, bias, seen)
+    return ScoreSplit(tuple(queries), tuple(keys), values, score, bias, seen, terms if attention.terms else {})
+
+
+def with_distance(
+    stack: Stack, attention: Attention, head: int, pos: int, key: int, q: Tensor, k: Tensor, values: Tensor
+) -> Tensor:
+    """`values` with a column of each part of the query `q` (writer d_head) times the distance's key, and a row of each
+    part of the key `k` times its query; 0 where the positions have no such term."""
+    vectors = stack.distance_vectors()
+    assert vectors is not None
+    row = distance_rows(torch.tensor([pos]), torch.tensor([key]), stack.config.positions)[0, 0]
+    whole = torch.nn.functional.pad(values, (0, 1, 0, 1))
+    for term, last, x in (("c2p", whole[:-1, -1], q), ("p2c", whole[-1, :-1], k)):
+        if term in attention.terms:
+            of_distance = attention.of_distances(vectors, "k" if term == "c2p" else "q")[head, row]
+            last.copy_(x @ of_distance.double() * attention.scale)
+    return whole
 
 
 def tolerance(values: Tensor, dtype: torch.dtype) -> float:

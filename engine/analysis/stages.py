@@ -10,14 +10,14 @@ from engine.analysis.weights.circuit import attention_of
 from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
 
-PARTS = ("scores", "capped", "bias", "masked_scores", "pattern")
+PARTS = ("scores", "capped", "bias", "c2p", "p2c", "masked_scores", "pattern")
 
 
 def head_stages(
     model: Transformer, trace: Trace, layer: int, head: int, side: str = "", crosses: bool = False
 ) -> dict[str, Tensor]:
-    """`raw` (q k^T before scaling), `scores`, `capped` and `bias` where there are any, `masked_scores`, `pattern`, and
-    `moved` (|pattern v W_O|), each query key, of the first text."""
+    """`raw` (q k^T before scaling), `scores`, `capped`, `bias`, `c2p` and `p2c` where there are any, `masked_scores`,
+    `pattern`, and `moved` (|pattern v W_O|), each query key, of the first text."""
     side = side_of(trace, side)
     attention = f"{f'{side}.' if side else ''}blocks.{layer}.{'cross_attn' if crosses else 'attn'}"
     stages = {}

@@ -26,7 +26,8 @@ from engine.model.transformer import Transformer
 from engine.runtime.trace import Trace
 
 Kind = Literal[
-    "token", "patch", "sound", "segment", "position", "within", "head", "cross head", "MLP", "bias", "edit"
+    "token", "patch", "sound", "segment", "position", "within", "distance", "head", "cross head", "MLP", "bias",
+    "edit",
 ]  # fmt: skip
 Sublayer = tuple[int, str]  # layer, and "attn", "cross_attn" or "mlp"
 

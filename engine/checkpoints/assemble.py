@@ -79,7 +79,7 @@ def assemble(
     notes += () if weights.schemes else describe_dtypes(report, dtype)
     if as_map:
         notes += (describe_map(model, native, free or 0, seconds),)
-    kept |= {name: weights[names[name]].clone() for name in family.kept if name in names}
+    kept |= {name: weights[names[name]].clone() for name in family.kept if name in names.keys() - places.keys()}
     return model, replace(report, notes=report.notes + notes, stored=kept)
 
 
@@ -126,7 +126,8 @@ def check_plausible(config: ModelConfig, shapes: Shapes) -> None:
     wide = [(stack.attention.heads + stack.kv_heads) * stack.d_head for stack in stacks]
     columns = sum(count * heads for count, heads in zip(blocks, wide, strict=True))
     columns += sum(count_neurons(stack, count) for stack, count in zip(stacks, blocks, strict=True))
-    tables = config.vocab_size + (config.context if config.positions.kind == "learned" else 0)
+    tables = config.vocab_size + (config.context if config.positions.has_places else 0)
+    columns += 2 * config.positions.span if config.positions.kind == "disentangled" else 0
     patches = config.embedding.patches
     columns += patches.channels * patches.size**2 if patches is not None else 0
     columns += config.embedding.sound.positions if config.embedding.sound is not None else 0

@@ -66,7 +66,7 @@ def canonical_attention(config: ModelConfig, given: Attention) -> Attention:
         given,
         kv_heads=kv_heads(given),
         d_head=width,
-        scale=width**-0.5 if given.scale is None else given.scale,
+        scale=config.score_scale(given),
         key_bias=given.key_bias or not given.bias,
         windowed=None if given.window is None else given.windowed,
     )
@@ -90,8 +90,10 @@ def canonical_positions(config: ModelConfig) -> Positions:
         tokens = given.counted == "tokens"
         plain = replace(plain, counted="tokens" if tokens else "all", padding=given.padding if tokens else 0)
         plain = replace(plain, relative_bias=given.relative_bias)
-    if given.has_buckets:
+    if given.has_buckets or given.kind == "disentangled":
         plain = replace(plain, buckets=given.buckets, farthest=given.farthest)
+    if given.kind == "disentangled":
+        plain = replace(plain, terms=given.terms, own_maps=given.own_maps, normed=given.normed, added=given.added)
     if given.kind == "rotary":
         return with_other_layers(replace(plain, pairs=given.pairs or "halves"), given.other, config.layers)
     return replace(plain, pairs=given.pairs or "neighbours") if given.kind == "sinusoidal" else plain

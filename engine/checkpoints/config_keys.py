@@ -26,6 +26,7 @@ WITHOUT_EFFECT = (
     "reorder_and_upcast_attn", "pretraining_tp", "slow_but_exact",  # the same numbers in another way
     "initializer_range", "initializer_factor", "init_std", "encoder_layerdrop", "decoder_layerdrop", "layerdrop",
     "classifier_dropout", "classif_dropout", "classifier_dropout_prob", "qa_dropout", "seq_classif_dropout",
+    "pooler_dropout", "cls_dropout",
     "sinusoidal_pos_embds", "router_aux_loss_coef", "output_router_logits", "router_jitter_noise", "label_smoothing",
     "aux_loss_alpha", "seq_aux", "apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks",
     "mask_feature_prob", "mask_feature_length", "mask_feature_min_masks", "drop_path_rate", "layerscale_value",

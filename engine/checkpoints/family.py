@@ -202,7 +202,8 @@ class Family:
 
     def shows(self, stored: Collection[str]) -> bool:
         """True where tensors of these names tell this architecture from its sisters."""
-        return all(sign in stored or sign.removeprefix(self.optional_prefix) in stored for sign in self.signs)
+        known = {*stored, *(name for one in stored for name in self.spellings(one))} if self.signs else ()
+        return all(sign in known for sign in self.signs)
 
     def holds_head(self, stored: Collection[str]) -> bool:
         """True where any tensor of these names is of this architecture's head alone."""

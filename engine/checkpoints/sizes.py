@@ -54,6 +54,7 @@ def infer_sizes(family: Family, shapes: Shapes, wishes: Mapping[str, Any]) -> di
     if "positions.kind" in told:
         kind = "learned" if "embed.positions.weight" in ours else "rotary"
         seen["positions.kind"] = Evidence(kind, "By the tensors that are there.")
+        seen |= infer_disentangled(family, ours)
     if "embedding.norm" in told:
         seen["embedding.norm"] = Evidence("embed.norm.weight" in ours, "By the tensors that are there.")
     if family.tied:
@@ -168,6 +169,27 @@ def infer_outside_blocks(ours: Ours, d_model: int) -> dict[str, Evidence]:
     if "head.dense.weight" in ours or "head.weight" in ours:
         seen["head.bias"] = Evidence("head.bias" in ours, "By the tensors that are there.")
     return seen | infer_patches(ours) | infer_sound(ours)
+
+
+def infer_disentangled(family: Family, ours: Ours) -> dict[str, Evidence]:
+    """Disentangled positions, whose terms no tensor shows where the maps are those of the content."""
+    if "distances.weight" not in ours:
+        return {}
+    there, ((rows, *_), stored) = "By the tensors that are there.", ours["distances.weight"]
+    whole = family.always.get("positions.buckets") == 0  # then each distance has a vector
+    why = (
+        "As many rows has the table each way." if whole else "Published models have twice as many distances as buckets."
+    )
+    own = [term for term, letter in (("c2p", "k"), ("p2c", "q")) if f"blocks.0.attn.position_{letter}.weight" in ours]
+    return {
+        "positions.kind": Evidence("disentangled", there),
+        "positions.added": Evidence("embed.positions.weight" in ours, there),
+        "positions.normed": Evidence("distances_norm.weight" in ours, there),
+        "positions.own_maps": Evidence(bool(own), there),
+        "positions.terms": Evidence(own[0] if len(own) == 1 else "both", there, bool(own)),
+        "positions.buckets": Evidence(rows // 2, f"It is half of the rows of {stored}.", False),
+        "positions.farthest": Evidence(rows // 2 if whole else rows, why, whole),
+    }
 
 
 def infer_patches(ours: Ours) -> dict[str, Evidence]:

@@ -1,4 +1,4 @@
-"""Edits of where tokens stand, for learned, sinusoidal, rotary, ALiBi and relative positions alike.
+"""Edits of where tokens stand, for positions of every kind alike.
 
 Positions that are added to the embedding are the whole model's; those that turn queries and keys or add to the scores
 can also be changed in one `layer`. A model that has no positions has nothing to change, and says so.
@@ -65,7 +65,7 @@ class DropPositions(Edit):
 class ShiftPositions(Edit):
     """Let tokens, None: all, stand `by` positions further on; below 0: back.
 
-    All of them together change nothing where only distances count: rotary, ALiBi and relative positions.
+    All of them together change nothing where only distances count: rotary, ALiBi, relative and disentangled positions.
     """
 
     by: int

@@ -10,9 +10,19 @@ from typing import Any, Literal
 
 from engine.model.config_check import check_config
 from engine.model.from_dict import build
-from engine.model.option import DECIDED, Option, has_head, is_alone, is_normed, is_relative, is_rotary, reads_patches
+from engine.model.option import (
+    DECIDED,
+    Option,
+    has_head,
+    is_alone,
+    is_disentangled,
+    is_normed,
+    is_relative,
+    is_rotary,
+    reads_patches,
+)
 
-PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "relative", "none"]
+PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "relative", "disentangled", "none"]
 NormKind = Literal["layer", "rms", "batch", "none"]
 NormPlace = Literal["before", "after", "around", "output"]
 MaskKind = Literal["causal", "full", "prefix"]
@@ -109,6 +119,12 @@ class Positions:
     With `grid` half of a head's pairs turn by a patch's row and half by its column, each from -1 to 1 across the
     picture and times 2 pi (Siméoni et al. 2025, DINOv3, section 3.2); vectors before the patches do not turn.
 
+    `disentangled` (He et al. 2021, DeBERTa, section 3.1) has a vector of each distance, from `farthest` back to
+    `farthest` ahead, and adds up to two `terms` to the scores: the query with the vector's key ("c2p"), and the key
+    with the vector's query ("p2c"). Distances beyond half of the `buckets` share vectors, the more the farther they
+    are; with 0 buckets each has its own. The vectors go through the maps of the content, or with `own_maps` through
+    others, behind a layer norm where they are `normed`; learned positions may be `added` to the embedding besides.
+
     Learned positions may be `counted` past padding: of `tokens` that are not the id `padding`, whose place is a row of
     its own (RoBERTa), or of what is `real` by the mask of padding (OPT).
     """
@@ -148,11 +164,14 @@ class Positions:
     buckets: int = field(
         default=32,
         metadata=Option(
-            help="Distances that have a bias of their own, or share one where they are far.", when=is_relative
+            help="Distances that have a bias or a vector of their own, or share one where they are far. With "
+            "disentangled positions as many each way, and 0 is all up to the farthest.",
+            when=is_relative,
         ),
     )
     farthest: int = field(
-        default=128, metadata=Option(help="From this distance on all keys share the last bias.", when=is_relative)
+        default=128,
+        metadata=Option(help="From this distance on all keys share the last bias or vector.", when=is_relative),
     )
     relative_bias: bool = field(
         default=False,
@@ -167,6 +186,27 @@ class Positions:
             help="The patches of a picture turn by their rows and columns; what stands before them does not turn.",
             when=lambda said, recipe: is_rotary(said, recipe) and reads_patches(said, recipe),
         ),
+    )
+    terms: Literal["both", "c2p", "p2c"] = field(
+        default="both",
+        metadata=Option(
+            help="What a distance adds to a score: the query times the distance's key (c2p), the key times its query "
+            "(p2c), or both.",
+            when=is_disentangled,
+        ),
+    )
+    own_maps: bool = field(
+        default=False,
+        metadata=Option(
+            help="Distances have maps to queries and keys of their own. Off: those of the tokens.", when=is_disentangled
+        ),
+    )
+    normed: bool = field(
+        default=False, metadata=Option(help="A layer norm on the vectors of the distances.", when=is_disentangled)
+    )
+    added: bool = field(
+        default=False,
+        metadata=Option(help="A learned vector of each position is added to the embedding too.", when=is_disentangled),
     )
     axes: int = field(
         default=1,
@@ -190,6 +230,23 @@ class Positions:
     def has_buckets(self) -> bool:
         """True if each bucket of distances has a learned bias."""
         return self.kind == "relative" or self.relative_bias
+
+    @property
+    def has_places(self) -> bool:
+        """True if a learned vector of each position is added to the embedding."""
+        return self.kind == "learned" or (self.kind == "disentangled" and self.added)
+
+    @property
+    def named_terms(self) -> tuple[str, ...]:
+        """Hook points of what disentangled positions add to a score."""
+        if self.kind != "disentangled":
+            return ()
+        return ("c2p", "p2c") if self.terms == "both" else (self.terms,)
+
+    @property
+    def span(self) -> int:
+        """Disentangled positions have a vector for each of as many distances back, and for as many others."""
+        return self.buckets or self.farthest
 
     def of_layer(self, layer: int) -> Positions:
         """Scheme of one layer, as that of all layers of a model."""
@@ -292,13 +349,14 @@ class Attention:
     """`kv_heads` < `heads` is grouped-query attention (Ainslie et al. 2023), `kv_heads=1` multi-query
     (Shazeer 2019).
 
-    `d_head` defaults to d_model / heads, `scale` to 1 / sqrt(d_head). `window` limits how many keys back a query
-    sees, itself included, and as many ahead where it sees both sides, in the layers `windowed` (None: all); `block`
-    cuts an image into squares of that many patches a side and lets a patch see its own square. `nearest` keeps the k
-    highest scores of each row (Bertsch et al. 2023, Unlimiformer). `softcap` c makes scores c tanh(score / c) (Gemma
-    2). With `sinks` each head has a learned score besides, to which the softmax gives its share of every row (OpenAI
-    2025, gpt-oss). `qk_norm` normalises queries and keys: each head by itself, with weights that all share ("head",
-    Qwen3) or with its own ("each", Command R+), or all together ("all", OLMo 2).
+    `d_head` defaults to d_model / heads, `scale` to 1 / sqrt(d_head), or with disentangled positions to 1 / sqrt(d_head
+    times the terms of a score, q k included). `window` limits how many keys back a query sees, itself included, and as
+    many ahead where it sees both sides, in the layers `windowed` (None: all); `block` cuts an image into squares of
+    that many patches a side and lets a patch see its own square. `nearest` keeps the k highest scores of each row
+    (Bertsch et al. 2023, Unlimiformer). `softcap` c makes scores c tanh(score / c) (Gemma 2). With `sinks` each head
+    has a learned score besides, to which the softmax gives its share of every row (OpenAI 2025, gpt-oss). `qk_norm`
+    normalises queries and keys: each head by itself, with weights that all share ("head", Qwen3) or with its own
+    ("each", Command R+), or all together ("all", OLMo 2).
     """
 
     heads: int = field(
@@ -898,6 +956,12 @@ class ModelConfig:
 
     def head_width(self, attention: Attention) -> int:
         return attention.d_head or self.d_model // attention.heads
+
+    def score_scale(self, attention: Attention) -> float:
+        """What the products of queries and keys are multiplied by."""
+        if attention.scale is not None:
+            return attention.scale
+        return float((self.head_width(attention) * (1 + len(self.positions.named_terms))) ** -0.5)
 
     def value_width(self, attention: Attention) -> int:
         """Components of a head's values, and of what it mixes of them."""

@@ -202,6 +202,8 @@ def check_positions(config: ModelConfig) -> None:
         raise ValueError(
             f"positions.buckets must be above 2, and farthest beyond half of them, got {positions.buckets}."
         )
+    if positions.kind == "disentangled":
+        check_disentangled(config)
     plain = positions.kind == "learned" and positions.axes == 1 and config.encoder is None
     if positions.counted != "all" and not plain:
         raise ValueError("positions.counted past padding are learned ones of one stack; leave it out.")
@@ -216,6 +218,25 @@ def check_positions(config: ModelConfig) -> None:
         )
     if positions.axes == 2 and config.infill is None:
         raise ValueError("positions.axes 2 are a gap's and a span's; they need the marks of infill.")
+
+
+def check_disentangled(config: ModelConfig) -> None:
+    positions, attention = config.positions, config.attention
+    check_sizes({"positions.farthest": positions.farthest})
+    if positions.buckets != 0 and not 2 <= positions.buckets < 2 * positions.farthest - 2:
+        raise ValueError(
+            "positions.buckets must be 0, or 2 and more of which half are below the farthest distance "
+            f"{positions.farthest} less 1, got {positions.buckets}."
+        )
+    if config.encoder is not None or config.embedding.patches is not None or config.embedding.sound is not None:
+        raise ValueError("disentangled positions are for one stack that reads tokens; use relative ones elsewhere.")
+    if attention.kv_heads not in (None, attention.heads) or attention.qk_norm is not None:
+        raise ValueError("disentangled positions need a key for each head and no attention.qk_norm; leave those out.")
+    if positions.normed and not (config.norm.kind == "layer" and config.norm.learned == "all"):
+        raise ValueError(
+            "positions.normed is a layer norm with weight and bias, as the others must be then, got "
+            f"{config.norm.kind} with {config.norm.learned} learned; leave it out."
+        )
 
 
 def check_other(config: ModelConfig, other: OtherRotation, turned: int) -> None:

@@ -32,7 +32,11 @@ def is_rotary(said: Said, _: Any) -> bool:
 
 
 def is_relative(said: Said, _: Any) -> bool:
-    return bool(said["kind"] == "relative" or said.get("relative_bias"))
+    return bool(said["kind"] in ("relative", "disentangled") or said.get("relative_bias"))
+
+
+def is_disentangled(said: Said, _: Any) -> bool:
+    return bool(said["kind"] == "disentangled")
 
 
 def is_normed(said: Said, _: Any) -> bool:

@@ -28,6 +28,7 @@ from engine.model.layers.position import (
     Rotations,
     alibi_bias,
     alibi_slopes,
+    distance_rows,
     infill_positions,
     prefix_lengths,
     relative_buckets,
@@ -53,6 +54,10 @@ class Stack(Module):
             self.hook_tokens = HookPoint("tokens", "batch pos", on_request=True)
         self.embed = Embed(config, shared)
         self.relative = nn.Embedding(positions.buckets, heads) if positions.has_buckets else None
+        disentangled = positions.kind == "disentangled"
+        self.distances = nn.Embedding(2 * positions.span, config.d_model) if disentangled else None
+        normed = disentangled and positions.normed
+        self.distances_norm = nn.LayerNorm(config.d_model, config.norm.eps) if normed else None  # of weights alone
         self.blocks = nn.ModuleList(Block(config.of_layer(layer)) for layer in range(config.layers))
         if config.distinct is not None:
             share(self.blocks, config.distinct)
@@ -202,7 +207,18 @@ class Stack(Module):
 
     def share(self, mask: AttentionMask, turn: Rotations | None = None) -> SharedTensors:
         table = None if self.relative is None else self.relative.weight.T
-        return SharedTensors(mask, turn, self.bias(mask), table)
+        vectors = self.distance_vectors()
+        rows = None if vectors is None else distance_rows(mask.pos, mask.key, self.config.positions)
+        return SharedTensors(mask, turn, self.bias(mask), table, vectors, rows)
+
+    def distance_vectors(self) -> Tensor | None:
+        """The vectors of disentangled positions, distance d_model."""
+        if self.distances is None:
+            return None
+        made: Tensor = (
+            self.distances.weight if self.distances_norm is None else self.distances_norm(self.distances.weight)
+        )
+        return made
 
     def bias(self, mask: AttentionMask) -> Tensor | None:
         """head pos key: what positions add to the scores."""

@@ -301,6 +301,5 @@ def spread_factor(config: ModelConfig, name: str) -> float:
         return (2 * max(config.layers, 1)) ** -0.5
     if name.endswith("attn.q.weight"):
         attention = config.encoder.attention if config.encoder and name.startswith("encoder.") else config.attention
-        usual = (attention.d_head or config.d_model // attention.heads) ** -0.5
-        return usual / (attention.scale or usual)
+        return float(config.head_width(attention) ** -0.5 / (attention.scale or config.head_width(attention) ** -0.5))
     return 1.0

@@ -90,6 +90,17 @@ def set_albert(fast: Tokenizer, settings: Settings, charsmap: bytes) -> None:
     fast.normalizer = normalizers.Sequence(steps)
 
 
+def set_deberta(fast: Tokenizer, settings: Settings, charsmap: bytes) -> None:
+    lower: list[normalizers.Normalizer] = [normalizers.Lowercase()] if settings.get("do_lower_case") else []
+    spaces = normalizers.Replace(Regex(r"\s{2,}|[\n\r\t]"), " ")
+    fast.normalizer = normalizers.Sequence([*lower, spaces, normalizers.NFC(), normalizers.Strip(left=False)])
+    scheme = "always" if settings.get("add_prefix_space", True) else "first"
+    words = pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme=scheme)
+    apart = [pre_tokenizers.Punctuation("isolated")] if settings.get("split_by_punct") else []
+    fast.pre_tokenizer = pre_tokenizers.Sequence([*apart, words])
+    fast.decoder = decoders.Metaspace(replacement=SPACE, prepend_scheme=scheme)
+
+
 def set_pegasus(fast: Tokenizer, settings: Settings, charsmap: bytes) -> None:
     first = normalizers.Precompiled(charsmap) if charsmap else normalizers.Replace(Regex(r"\n"), " ")
     fast.normalizer = normalizers.Sequence([first, normalizers.Replace(Regex(" {2,}"), " ")])
@@ -169,6 +180,7 @@ CLASSES = {
     "CLIP": TokenizerClass(models.BPE, set_clip, CLIP_ROLES, (BOS, "$A:0", EOS), (BOS, "$A:0", EOS, "$B:0", EOS)),
     "Camembert": TokenizerClass(models.Unigram, set_spaced_words, FAIRSEQ, *OF_FAIRSEQ),
     "Deberta": TokenizerClass(models.BPE, set_byte_level, CLS_ROLES, *OF_DEBERTA),
+    "DebertaV2": TokenizerClass(models.Unigram, set_deberta, CLS_ROLES, *OF_BERT),
     **dict.fromkeys(("CodeGen", "GPT2", "Whisper"), GPT2),
     "Esm": TokenizerClass(models.WordLevel, set_esm, ESM_ROLES, (CLS, "$A:0", EOS), (CLS, "$A:0", EOS, "$B:0", EOS)),
     "GPTNeoX": TokenizerClass(models.BPE, set_neox, ENDS | {"pad_token": "<|padding|>"}),
@@ -190,6 +202,7 @@ OF_TYPE = {
     "camembert": "Camembert",
     **dict.fromkeys(("clip", "clip_text_model"), "CLIP"),
     "deberta": "Deberta",
+    "deberta-v2": "DebertaV2",
     "esm": "Esm",
     **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "opt", "phi", "starcoder2", "codegen"), "GPT2"),
     **dict.fromkeys(("gpt_neox", "mpt", "olmo", "olmoe"), "GPTNeoX"),

@@ -18,7 +18,9 @@ READ = "read"
 KEYS = {  # each with READ, or why it is without effect
     **dict.fromkeys((*ROLES, *LISTS, "added_tokens_decoder"), READ),
     **dict.fromkeys(("tokenizer_class", "add_prefix_space", "trim_offsets", "legacy", "extra_ids"), READ),
-    **dict.fromkeys(("do_lower_case", "strip_accents", "tokenize_chinese_chars", "keep_accents"), READ),
+    **dict.fromkeys(
+        ("do_lower_case", "strip_accents", "tokenize_chinese_chars", "keep_accents", "split_by_punct"), READ
+    ),
     **dict.fromkeys(("clean_up_tokenization_spaces", "split_special_tokens"), READ),
     **dict.fromkeys(("truncation_side", "model_input_names"), READ),
     **dict.fromkeys(("add_bos_token", "add_eos_token"), "read; beside a tokenizer.json without effect in transformers"),
@@ -37,7 +39,9 @@ KEYS = {  # each with READ, or why it is without effect
     **dict.fromkeys(("processor_class", "use_fast", "backend", "is_local", "local_files_only"), "of their program"),
     **dict.fromkeys(("init_inputs", "transformers_version", "verbose", "device_map"), "of their program"),
     **dict.fromkeys(("do_basic_tokenize", "never_split", "spaces_between_special_tokens"), "none in version 5"),
-    **dict.fromkeys(("sp_model_kwargs", "unk_id", "offset", "mask_token_sent"), "the vocabulary's file says it"),
+    **dict.fromkeys(
+        ("sp_model_kwargs", "unk_id", "offset", "mask_token_sent", "vocab_type"), "the vocabulary's file says it"
+    ),
     "separate_vocabs": "of the target's texts",
     **dict.fromkeys(("task", "predict_timestamps"), "the template of tokenizer.json says it"),
     "errors": "bytes that are no text are shown as bytes",

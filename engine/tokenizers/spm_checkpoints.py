@@ -37,7 +37,7 @@ from engine.tokenizers.spm import (
     read_model,
 )
 
-FILES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "source.spm")
+FILES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "source.spm")
 TARGET, TARGET_VOCABULARY = "target.spm", "target_vocab.json"  # of a model whose source and target are cut differently
 MOST_EXTRA = 10_000
 PEGASUS_OFFSET = 103  # ids that pre-training used before those of the file (Zhang et al. 2020)
@@ -73,6 +73,14 @@ def arrange_pegasus(model: Model) -> Model:
     rest = [unknown if piece.type == UNKNOWN else piece for piece in model.pieces[2:]]
     roles = {"pad_token": "<pad>", "eos_token": "</s>", "mask_token": "<mask_2>", "unk_token": UNK}
     return model._replace(pieces=(*first, *rest), roles=roles)
+
+
+def arrange_deberta(model: Model) -> Model:
+    """The file's, and behind them the mask."""
+    mask = Piece("[MASK]", 0.0, CONTROL)
+    return model._replace(
+        pieces=(*model.pieces, *(() if any(one.text == mask.text for one in model.pieces) else (mask,)))
+    )
 
 
 def arrange_marian(model: Model) -> Model:
@@ -120,6 +128,7 @@ class Convention:
 
 PLAIN, LLAMA, T5 = Convention(), Convention(begins=True), Convention(ends=True, extra=100)
 MT5 = Convention(ends=True)
+DEBERTA = Convention(arrange_deberta)
 PEGASUS, MARIAN = Convention(arrange_pegasus, ends=True, between=()), Convention(arrange_marian, ends=True, between=())
 CAMEMBERT = Convention(arrange_camembert, begins=True, ends=True, between=("eos_token", "eos_token"))
 XLM_ROBERTA = Convention(arrange_xlm_roberta, begins=True, ends=True, between=("eos_token", "eos_token"))
@@ -128,6 +137,7 @@ OF_CLASS = {
     "Albert": PLAIN,
     "Camembert": CAMEMBERT,
     "CodeLlama": LLAMA,
+    "DebertaV2": DEBERTA,
     "Gemma": LLAMA,
     "Llama": LLAMA,
     "MT5": MT5,
@@ -140,6 +150,7 @@ OF_CLASS = {
 OF_TYPE = {
     "albert": PLAIN,
     "camembert": CAMEMBERT,
+    "deberta-v2": DEBERTA,
     "gemma": LLAMA,
     "gemma2": LLAMA,
     "gemma3_text": LLAMA,
@@ -158,7 +169,7 @@ NO_BEGIN = (
     '"add_bos_token": true to tokenizer_config.json.'
 )
 # whose white space or letters transformers reads in another way; the others' spans are better by sentencepiece's rules
-OTHER_THAN_SENTENCEPIECE = ("Albert", "Gemma", "Llama", "Pegasus", "Phi3")
+OTHER_THAN_SENTENCEPIECE = ("Albert", "DebertaV2", "Gemma", "Llama", "Pegasus", "Phi3")
 
 
 def find_sentencepiece_file(folder: Path) -> Path | None:

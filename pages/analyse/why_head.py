@@ -26,6 +26,13 @@ BY = Choice(
 )
 
 
+TERMS = {
+    "scores": "content with content is",
+    "c2p": "content with position (the query with the key of the distance)",
+    "p2c": "position with content (the query of the distance with the key)",
+}
+
+
 class WhyHead(RunPage):
     title, state, registry, charts = "Why this head", state_of("why_head", BY), HEAD, HEAD_CHARTS
     linked = ("attention", "by", "what if")
@@ -46,6 +53,9 @@ class WhyHead(RunPage):
             f"The score of {asks} for {asked} is **{found.score:.2f}**, the sum of {pairs}. The largest: what {query} "
             f"wrote at {asks} with what {read} wrote at {asked}, {largest:+.2f}."
         )
+        if terms := found.terms:
+            parts = ", ".join(f"{TERMS[name]} {value:+.2f}" for name, value in terms.items())
+            st.markdown(f"Of the score, {parts}.")
         weight = float(run.pattern(HeadOfRun(side, focus, layer, head))[pos, key])
         positions = f"Positions add {found.bias:+.2f} to it. " if found.bias else ""
         hidden = "The mask hides this key, so the weight is 0 whatever the score."

@@ -50,6 +50,7 @@ GIVEN = {
     "electra": {"text": TEXT},
     "modernbert": {"text": f"{TEXT} because he lost his ball"},
     "mpnet": {"text": f"{TEXT}<mask>"},
+    "deberta": {"text": f"{TEXT} [MASK]"},
     "esm": {"text": f"{TEXT} [MASK]"},
     "deit": {"picture": "7"},
     "opt-350m": {"text": TEXT},
@@ -335,6 +336,22 @@ def fill_encoders(put: Callable[..., None], pieces: Tokenizer, one_segment: Toke
             head=OutputHead("masked", bias=True),
         ),
         tokenizer=one_segment,
+    )
+    put(
+        "deberta",
+        ModelConfig(
+            pieces.vocab_size,
+            64,
+            32,
+            2,
+            whole,
+            MLP(48, "gelu"),
+            Positions("disentangled", buckets=8, farthest=20, normed=True),
+            after,
+            embedding=normed,
+            head=OutputHead("masked", bias=True),
+        ),
+        tokenizer=pieces,
     )
     put(
         "esm",

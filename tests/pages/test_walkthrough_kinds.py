@@ -22,6 +22,11 @@ from tests.browser import zoo
 from views.core.markdown import escape_markdown
 from views.core.payload import Named, unpack
 
+TERMS = (
+    "content with content is",
+    "content with position (the query with the key of the distance)",
+    "position with content (the query of the distance with the key)",
+)
 APP = str(Path(__file__).parents[2] / "app.py")
 
 
@@ -69,6 +74,24 @@ def test_every_kind_opens_on_a_finished_picture_that_holds_every_hook_of_the_eng
     for hook in (hook for hook in trace if hook != "logits" or hook in arrays):
         value = trace[hook][0] if trace.dims(hook)[0] == "batch" else trace[hook]
         np.testing.assert_array_equal(np.ravel(arrays[hook].data), value.float().flatten().numpy(), err_msg=hook)
+
+
+def test_a_disentangled_score_is_told_by_its_terms(models: Path) -> None:
+    app = AppTest.from_file(APP, default_timeout=60).switch_page("pages/analyse/why_head.py")
+    for part, value in {
+        "model": "deberta",
+        **zoo.GIVEN["deberta"],
+        "layer": "1",
+        "head": "2",
+        "pos": "4",
+        "key": "1",
+    }.items():
+        app.query_params[part] = value
+    said = " ".join(element.value for element in app.run().markdown)
+    trace = zoo.traced(models, "deberta")
+    parts = [float(trace[f"blocks.1.attn.{part}"][0, 2, 4, 1]) for part in ("scores", "c2p", "p2c")]
+    assert f"is **{sum(parts):.2f}**" in said
+    assert all(f"{name} {value:+.2f}" in said for name, value in zip(TERMS, parts, strict=True))
 
 
 def test_an_answer_is_the_best_stretch_of_the_context() -> None:

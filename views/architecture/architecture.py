@@ -19,7 +19,7 @@ SHOWN_BY = {
     "input": ("tokens", "patches"),
     "mask": ("attn",),
     "window": ("attn",),
-    "positions": ("positions", "relative", "attn"),
+    "positions": ("positions", "relative", "distances", "attn"),
     "segments": ("segments",),
     "width": ("tokens", "head"),
     "sharing": ("attn", "mlp"),
@@ -38,8 +38,9 @@ SHOWN_BY = {
     "tied": ("head",),
 }
 POSITIONS = {"rotary": "rotary positions", "alibi": "ALiBi", "relative": "relative positions"}
+TERMS = {"c2p": "query · distance", "p2c": "key · distance"}
 NORMS = {"layer": "norm", "rms": "RMS norm", "batch": "batch norm", "none": ""}
-ROLES = dict.fromkeys(("tokens", "patches", "positions", "relative", "segments"), "residual")
+ROLES = dict.fromkeys(("tokens", "patches", "positions", "relative", "distances", "segments"), "residual")
 ROLES |= {"attn": "attention", "cross_attn": "attention", "mlp": "mlp", "pooler": "probability"}
 ROLES |= {"head": "probability", "next_sentence": "probability", "vector": "probability"}  # the rest are norms
 
@@ -116,7 +117,7 @@ def embedding_rows(config: ModelConfig, prefix: str) -> Iterable[dict[str, str]]
         yield {"id": "tokens", "label": "tokens", "detail": f"{config.vocab_size:,} × {config.d_embed:,}{mapped}"}
     if made.width is not None and made.mapped == "all":
         d = f"{made.width:,}"
-    if config.positions.kind == "learned":
+    if config.positions.has_places:
         both = " twice" if config.positions.axes == 2 else ""
         yield {"id": "positions", "label": "positions", "detail": f"{config.context:,} × {d}{both}"}
     elif config.positions.kind == "sinusoidal":
@@ -139,6 +140,8 @@ def mlp_drawing(config: ModelConfig, mlp: MLP) -> dict[str, Any]:
 def attention_drawing(config: ModelConfig, attention: Attention, across: bool = False) -> dict[str, Any]:
     notes = [] if across or config.positions.kind not in POSITIONS else [POSITIONS[config.positions.kind]]
     notes += ["a bias for each distance"] if not across and config.positions.relative_bias else []
+    notes += [] if across or not config.positions.named_terms else ["disentangled positions"]
+    notes += [] if across else [f"+ {TERMS[term]}" for term in config.positions.named_terms]
     notes += ["of two kinds"] if not across and config.positions.kind == "rotary" and config.positions.axes == 2 else []
     if not across and config.positions.other is not None:
         notes.append(f"otherwise turned in {len(config.positions.other.layers)} of {config.layers}")

@@ -26,7 +26,7 @@ KEYS = 64
 KEYS_OF_SEVERAL = 128  # of several heads that stand side by side
 SEVERAL = 12  # heads, as many as assets/views/attention/colours.js has colours for
 OF_KEYS = ("k", "v", "k_norm.out", "k_rotated")  # what has a row for every key
-SQUARES = ("scores", "capped", "bias", "mask", "masked_scores", "pattern")  # head pos key
+SQUARES = ("scores", "capped", "bias", "c2p", "p2c", "mask", "masked_scores", "pattern")  # head pos key
 
 Parts = dict[str, Tensor]  # by the last part of the hook's name
 

@@ -46,7 +46,7 @@ FEW = 600  # columns of all heads together, each of which a file answers by itse
 LARGE = 10**9  # weights of a model
 CROSSES = "cross_attn"
 MEASURES = dict.fromkeys(score.key for score in (*SCORES, *CROSS_SCORES))
-STAGES = ("raw", "scores", "capped", "bias", "masked_scores", "pattern", "moved")
+STAGES = ("raw", "scores", "capped", "bias", "c2p", "p2c", "masked_scores", "pattern", "moved")
 # Of each open model, by stack: no text changes it, and a large vocabulary takes most of a second.
 COPYING: WeakKeyDictionary[Transformer, dict[str, Tensor]] = WeakKeyDictionary()
 
@@ -331,8 +331,8 @@ def describe_promoted(run: Run, found: Answer, **_: Any) -> Mapping[str, Any]:
 
 def describe_scored(run: Run, found: Answer, **_: Any) -> Mapping[str, Any]:
     note = (
-        "q·k/√d_head between the tokens' embeddings alone, as at one position: what positions add, and what earlier "
-        "layers would have written, is left out."
+        "q·k, scaled as scores are, between the tokens' embeddings alone, as at one position: what positions add, and "
+        "what earlier layers would have written, is left out."
     )
     return {"names": name_ids(run, found.arrays["ids"], found.arrays["keys"]), "note": note}
 

@@ -22,7 +22,7 @@ ROW = 27  # px of a row of the map
 HEIGHT = 310  # px of a chart of one matrix, with its axes
 HUES = (
     ("queries", "query"), ("keys", "key"), ("values", "value"), ("output|^W_O", "attention"), ("MLP", "mlp"),
-    ("head|pooler|next sentence", "probability"), ("embed|relative|tokens|positions", "residual"),
+    ("head|pooler|next sentence", "probability"), ("embed|relative|distances|tokens|positions", "residual"),
 )  # fmt: skip
 OUTSIDE = "–"  # column of the matrices that are in no layer
 CAMERA = {"eye": {"x": 1.05, "y": 1.05, "z": 0.75}}

@@ -226,4 +226,5 @@ def dims(weight: Weight, row: MatrixRow) -> tuple[str, ...]:
         return ("d_head", "d_model")
     if len(row.matrix.shape) != 2:
         return tuple(f"axis_{i}" for i in range(len(row.matrix.shape)))
-    return ("row", "d_model") if weight.name.endswith(("tokens.weight", "positions.weight")) else ("out", "in")
+    tables = ("tokens.weight", "positions.weight", "distances.weight")
+    return ("row", "d_model") if weight.name.endswith(tables) else ("out", "in")

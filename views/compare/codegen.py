@@ -17,7 +17,7 @@ from views.core.codegen import Fields, Imports, hook_index, import_lines, run_li
 
 PROMOTED = 8  # tokens, as in the tab
 PASSED = ("{}_rotated", "{}_norm.out", "{}")  # what scores are made of: the last of these that a run has
-STEPS = ("scores", "capped", "bias", "masked_scores", "pattern")
+STEPS = ("scores", "capped", "bias", "c2p", "p2c", "masked_scores", "pattern")
 
 
 def tab_lines(pairs: Sequence[RunPair], looked: ComparisonSelection, imports: Imports) -> list[str]:

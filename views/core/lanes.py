@@ -130,6 +130,7 @@ def stack_header(config: ModelConfig) -> dict[str, Any]:
         "kv_heads": config.kv_heads,
         "d_head": config.d_head,
         "scale": attention.scale,
+        "terms": 1 + len(config.positions.named_terms),
         "softcap": attention.softcap,
         "sinks": attention.sinks,
         "mask": attention.mask,

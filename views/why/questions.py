@@ -27,7 +27,7 @@ PARTS = 12  # of a query or a key that are named; the others are one
 
 OUTSIDE: dict[Kind, LiteralString] = {  # names of the parts outside the blocks
     "token": "token", "patch": "patch", "sound": "sound", "segment": "segment", "position": "position",
-    "within": "position in the gap", "bias": "other biases", "edit": "edits",
+    "within": "position in the gap", "distance": "distance", "bias": "other biases", "edit": "edits",
 }  # fmt: skip
 
 By = Literal["weights", "run"]

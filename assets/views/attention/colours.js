@@ -67,7 +67,7 @@ export function isEdited({ trace, state }, layer, head) {
   return (trace.editedHeads?.[`${trace.prefix}${state.focus}`] ?? []).some(([l, h]) => l === layer && h === head);
 }
 
-const STAGES = ["scores", "capped", "bias", "mask", "masked_scores", "pattern"]; // as engine/analysis/edit_extent.py counts them, from 1
+const STAGES = ["scores", "capped", "bias", "c2p", "p2c", "mask", "masked_scores", "pattern"]; // as engine/analysis/edit_extent.py counts them, from 1
 /** @type {WeakMap<Uint8Array, Map<string, Block | undefined>>} */
 const made = new WeakMap(); // numbers of a trace -> Map of "head stage" -> block
 

@@ -30,8 +30,8 @@ export function passed(trace, block, letter) {
  * @param {number} width
  */
 export function factor(trace, width) {
-  const { scale } = trace.model;
-  return scale === null ? 1 / Math.sqrt(width) : scale;
+  const { scale, terms } = trace.model;
+  return scale === null ? 1 / Math.sqrt(width * terms) : scale;
 }
 
 /**
@@ -41,8 +41,17 @@ export function factor(trace, width) {
  */
 export function factorText(trace, width) {
   const { scale } = trace.model;
-  if (scale === null) return `/ √${width}`;
+  if (scale === null) return `/ ${root(trace, width)}`;
   return scale === 1 ? "" : `× ${plain(scale)}`;
+}
+
+/**
+ * The root of a head's width, times the terms that add up to a score where there are several.
+ * @param {Trace} trace
+ * @param {number} width
+ */
+function root({ model }, width) {
+  return model.terms === 1 ? `√${width}` : `√(${model.terms}·${width})`;
 }
 
 /**
@@ -135,6 +144,12 @@ export function plain(x) {
 
 // --- the matrices of the steps ---
 
+const ADDED = [
+  { part: "bias", id: "biased", formula: "s + position bias" },
+  { part: "c2p", id: "c2p", formula: "s + q · distance" },
+  { part: "p2c", id: "p2c", formula: "s + k · distance" },
+]; // to a score, in their order
+
 /**
  * The steps of the shown head: [{id, title, formula, block, role, scale, made?}]. `made` says in words what is not stored but
  * computed here from tensors that are.
@@ -185,18 +200,12 @@ export function panels(page) {
       scale: "signed",
     });
   }
-  if (trace.has(page.hook("bias"))) {
-    const bias = stored("bias");
-    const sum = once(before, "biased", (x, r, c) => x + at(bias, r, c));
-    list.push({
-      id: "biased",
-      title: "+ bias",
-      formula: "s + position bias",
-      block: sum,
-      role: "attention",
-      scale: "signed",
-      made: `stored ${before === scores ? "scores" : "capped scores"} + stored bias`,
-    });
+  let sum = before === scores ? "stored scores" : "stored capped scores";
+  for (const { part, id, formula } of ADDED.filter((one) => trace.has(page.hook(one.part)))) {
+    const added = stored(part);
+    before = once(before, id, (x, r, c) => x + at(added, r, c));
+    sum += ` + stored ${part}`;
+    list.push({ id, title: `+ ${part}`, formula, block: before, role: "attention", scale: "signed", made: sum });
   }
   const mask = stored("mask");
   /**
@@ -254,7 +263,7 @@ export function weightedPanel(page, arrays) {
  * @param {number} width
  */
 function inverse(trace, width) {
-  return trace.model.scale === null ? `× √${width}` : `/ ${plain(trace.model.scale)}`;
+  return trace.model.scale === null ? `× ${root(trace, width)}` : `/ ${plain(trace.model.scale)}`;
 }
 
 /** @type {WeakMap<Cells, Map<string, Block>>} */

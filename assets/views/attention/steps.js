@@ -32,6 +32,8 @@ const STAGES = {
   scores: "scores",
   capped: "capped",
   biased: "bias",
+  c2p: "c2p",
+  p2c: "p2c",
   masked: "masked_scores",
   pattern: "pattern",
   weighted: "pattern",

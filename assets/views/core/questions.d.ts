@@ -92,7 +92,9 @@ export interface Queries {
   surprise_parts: { written: Array<number>; stride?: "half" | "quarter" | "whole"; came?: number; shared?: boolean };
   table: { title: string };
   text_average: { side: string; layer: number; head: number; focus?: string };
+  text_cosines: {};
   tile: { side: string; layer: number; head: number; rows: [number, number]; columns: [number, number]; focus?: string; shows?: "length" | "share" | null; cells?: number };
+  token_pairs: {};
   training: { table: string; step?: number | null; other?: number | null; attention?: string | null; layer?: number | null; head?: number | null; position?: number | null; now?: string };
   undo: { token: string };
   weighted: { side: string; layer: number; focus?: string };
@@ -185,7 +187,7 @@ export interface Answers {
   steering_layers: { arrays: { apart: NamedArray }; [entry: string]: any };
   steering_prompts: { arrays: { toward: NamedArray }; [entry: string]: any };
   step: { arrays: Record<string, NamedArray>; [entry: string]: any };
-  steps: { arrays: { raw: NamedArray; scores: NamedArray; capped: NamedArray; bias: NamedArray; masked_scores: NamedArray; pattern: NamedArray; moved: NamedArray }; [entry: string]: any };
+  steps: { arrays: { raw: NamedArray; scores: NamedArray; capped: NamedArray; bias: NamedArray; c2p: NamedArray; p2c: NamedArray; masked_scores: NamedArray; pattern: NamedArray; moved: NamedArray }; [entry: string]: any };
   streams: { arrays: { relative: NamedArray; cosine: NamedArray }; [entry: string]: any };
   strongest_head: { arrays: Record<string, NamedArray>; [entry: string]: any };
   strongest_neuron: { arrays: Record<string, NamedArray>; [entry: string]: any };
@@ -193,7 +195,9 @@ export interface Answers {
   surprise_parts: { arrays: Record<string, NamedArray>; [entry: string]: any };
   table: { arrays: Record<string, NamedArray>; [entry: string]: any };
   text_average: { arrays: { pattern: NamedArray; count: NamedArray }; [entry: string]: any };
+  text_cosines: { arrays: { cosine: NamedArray }; [entry: string]: any };
   tile: { arrays: { weight: NamedArray; at: NamedArray; edited: NamedArray }; [entry: string]: any };
+  token_pairs: { arrays: { pairs: NamedArray }; [entry: string]: any };
   training: { arrays: Record<string, NamedArray>; [entry: string]: any };
   undo: { arrays: Record<string, NamedArray>; [entry: string]: any };
   weighted: { arrays: { weighted: NamedArray; relative: NamedArray }; [entry: string]: any };

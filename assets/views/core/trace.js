@@ -10,7 +10,7 @@ import { request } from "./store.js";
  *   residual: boolean, residual_scale: number, head: string, read: string, averaged: boolean, pooler: boolean, pooler_activation: string,
  *   vector: TextVector | null,
  *   head_scale: number | null, head_softcap: number | null, head_activation: string, embed_scale: number, token_dropout: boolean, mapped: "tokens" | "all" | null,
- *   layers: number, distinct: number, heads: number, kv_heads: number, d_head: number, scale: number | null, softcap: number | null, sinks: boolean,
+ *   layers: number, distinct: number, heads: number, kv_heads: number, d_head: number, scale: number | null, terms: number, softcap: number | null, sinks: boolean,
  *   mask: string, crosses: boolean, rereads: boolean, bias: boolean, out_bias: boolean, mlp_bias: boolean, sublayers: string, d_mlp: number | null,
  *   first_norm: boolean, head_norm: boolean, dense_bias: boolean,
  *   activation: string | null, gated: boolean, experts: Experts | null, positions: string, pairs: string, turned: number | null, unturned: number[],
@@ -230,7 +230,7 @@ export class Trace {
    * @param {string} name
    */
   isSquare(name) {
-    return /\.(scores|capped|mask|bias|masked_scores|pattern)$/.test(name);
+    return /\.(scores|capped|mask|bias|c2p|p2c|masked_scores|pattern)$/.test(name);
   }
 
   /**

@@ -131,7 +131,7 @@ export function whyOf(trace, state, cell) {
     return whyLink("why_token", "Which parts of the model wrote this logit?", place);
   }
   const { hook, pos, unit, head } = elementOf(trace, state, cell);
-  const attention = /(cross_)?attn(?=\.(scores|masked_scores|pattern)$)/.exec(hook);
+  const attention = /(cross_)?attn(?=\.(scores|c2p|p2c|masked_scores|pattern)$)/.exec(hook);
   if (!attention) return null;
   const sides = trace.sides.length > 1 ? { side: trace.side, focus: attention[0] } : {};
   const place = { ...sides, layer: state.layer, head: head ?? state.head, pos, key: unit };

@@ -77,6 +77,8 @@ const POOLED = {
   weighted_mean: "a mean of the last vectors in which the n-th counts n times",
   scaled_sum: "the sum of the last vectors, divided by √n",
 };
+/** @type {Record<string, string>} what disentangled positions add to a score, by its hook */
+const TERMS = { c2p: "query · distance", p2c: "key · distance" };
 const BLOCK = "blocks.{l}.";
 const COMPRESSED = { q: "queries", k: "keys", v: "keys" }; // what each is made of in latent attention
 
@@ -122,7 +124,7 @@ function entering(trace) {
    */
   const one = (id, title, formula, hook, joint) =>
     trace.has(hook) && stage(id, title, formula, "residual", [strip(hook, "residual")], { group: "in", joint });
-  const learned = model.positions === "learned" ? "W_P[i]" : "sin, cos";
+  const learned = model.positions === "sinusoidal" ? "sin, cos" : "W_P[i]";
   /**
    * @param {string} when
    * @param {string} joint
@@ -276,8 +278,9 @@ function condensed(kind) {
  */
 function attention(at, model, has, kind) {
   const root =
-    model.scale === null ? ` / √${model.d_head}` : model.scale === 1 ? "" : ` · ${Number(model.scale.toPrecision(3))}`;
+    model.scale === null ? ` / ${divisor(model)}` : model.scale === 1 ? "" : ` · ${Number(model.scale.toPrecision(3))}`;
   const bias = has(`${kind}.bias`);
+  const terms = Object.entries(TERMS).filter(([term]) => has(`${kind}.${term}`));
   const scores = matrix(`${at}scores`, "attention", "signed", {
     title: "scores",
     formula: `q·k${root}`,
@@ -293,15 +296,18 @@ function attention(at, model, has, kind) {
     labels: true,
   });
   const masked = matrix(`${at}masked_scores`, "attention", "signed", {
-    title: `scores${bias ? " + bias" : ""}, masked`,
+    title: `scores${bias ? " + bias" : ""}${terms.map(([term]) => ` + ${term}`).join("")}, masked`,
     open: true,
   });
   const capped = has(`${kind}.capped`) && matrix(`${at}capped`, "attention", "signed", { title: "capped", open: true });
   const added = bias && matrix(`${at}bias`, "attention", "signed", { title: "position bias", open: true });
+  const ofDistances = terms.map(([term, title]) =>
+    matrix(`${at}${term}`, "attention", "signed", { title, open: true }),
+  );
   const name = kind === "cross_attn" ? "cross-attention" : "attention";
   return {
     ...stage("attention", name, "", "attention", [scores, mask, pattern]),
-    open: [scores, capped, added, mask, masked, pattern]
+    open: [scores, capped, added, ...ofDistances, mask, masked, pattern]
       .filter((panel) => !!panel)
       .map((panel) => ({ ...panel, open: true, labels: true })),
   };
@@ -518,10 +524,15 @@ const normed = (model, use) => ({
       ? `Each feature is brought to one scale by its mean and variance over all tokens of all texts: training keeps running averages of both, and here those are used; learned weights γ then stretch each feature. ${use}`
       : `Every token’s vector is brought to one scale over its own features, never across tokens${model.norm_learned ? "; learned weights γ then stretch each feature" : ""}. ${use}`,
 });
+/**
+ * What a score is divided by: the root of a head's width, times the terms that add up to it where there are several.
+ * @param {Model} model
+ */
+const divisor = ({ d_head, terms }) => (terms === 1 ? `√${d_head}` : `√(${terms}·${d_head})`);
 /** @param {Model} model */
 const scaled = (model) =>
   model.scale === null
-    ? `q · k / √${model.d_head}`
+    ? `q · k / ${divisor(model)}`
     : model.scale === 1
       ? "q · k"
       : `q · k · ${+model.scale.toPrecision(3)}`;
@@ -558,6 +569,14 @@ const ATTENTION_STEPS = {
       (model.positions === "learned"
         ? "Together with the vectors of positions it is how this model knows the order of tokens."
         : "It is how this model knows the order of tokens."),
+  }),
+  c2p: (model) => ({
+    formula: `c2p = q · k of the distance / ${divisor(model)}`,
+    text: "Each distance between two tokens has a learned vector. Its key meets the query of the token that asks: how much this query looks that far back or ahead, whatever stands there. It is added to the score.",
+  }),
+  p2c: (model) => ({
+    formula: `p2c = k · q of the distance / ${divisor(model)}`,
+    text: "The vector of the distance has a query too, which meets the key of the token that is asked: how much this key is looked at from that far away, whoever asks. It is added to the score.",
   }),
   mask: () => ({
     formula: "0, or −∞ where a token may not be seen",
@@ -613,14 +632,14 @@ const ABOUT = {
     text: "A learned vector says whether a token belongs to the first text or to the second. It is added to the token’s own vector.",
   }),
   position: (model) =>
-    model.positions === "learned"
+    model.positions === "sinusoidal"
       ? {
-          formula: "x + W_P[pos]",
-          text: "Attention by itself does not know the order of tokens. A learned vector for each position is added, so that the same token differs from place to place.",
-        }
-      : {
           formula: "x + sin, cos(pos / 10000^(2i/d))",
           text: "Attention by itself does not know the order of tokens. Sines and cosines of the position, at wavelengths from short to long, are added; nothing about them is trained.",
+        }
+      : {
+          formula: "x + W_P[pos]",
+          text: "Attention by itself does not know the order of tokens. A learned vector for each position is added, so that the same token differs from place to place.",
         },
   within: () => ({
     formula: "x + W_B[j]",

@@ -34,9 +34,10 @@ from engine.model.layers.mask import (
     RowPrefix,
     SlidingWindow,
 )
-from engine.model.layers.position import alibi_slopes, infill_positions, relative_buckets
+from engine.model.layers.position import alibi_slopes, distance_rows, infill_positions, relative_buckets
 from engine.model.layers.rotary import grid_angles, rotary_frequencies
 
+ADDED = {"bias": "position bias", "c2p": "query · distance", "p2c": "key · distance"}  # to a score, by hook
 READABLE = 20  # e^x is written without a shift up to this |x|
 
 
@@ -49,6 +50,8 @@ def explain_attention(source: Source, name: str, pos: int, unit: int, head: int)
             return capped_score(source, pos, unit, head)
         case "bias":
             return position_bias(source, pos, unit, head)
+        case "c2p" | "p2c":
+            return distance_term(source, name, pos, unit, head)
         case "mask":
             return mask(source, pos, unit, head)
         case "masked_scores":
@@ -76,17 +79,49 @@ def score(source: Source, pos: int, key: int, head: int) -> Steps:
     products = q.values * k.values
     dot = float(products.sum())
     value = dot * module.scale
-    lines: list[Line] = [
-        (Span("q", "query"), "·", Span("k", "key"), " = ", *products_line(q.values, k.values), " = ", result(dot))
-    ]
-    if module.scale == 1:
-        lines.append(("score = q·k, not divided",))
-    elif math.isclose(module.scale, module.d_head**-0.5):
-        lines.append(("score = ", number(dot), f" / √{module.d_head} = ", result(value)))
-    else:
-        lines.append(("score = ", number(dot), " × ", setting(module.scale), " = ", result(value)))
+    line = (Span("q", "query"), "·", Span("k", "key"), " = ", *products_line(q.values, k.values), " = ", result(dot))
     product = Operand("q × k", products, path + "scores", (), "d_head", "attention")
-    return Steps("dot product", value, tuple(lines), (q, k, product))
+    return Steps("dot product", value, (line, scaled("score", dot, module)), (q, k, product))
+
+
+def scaled(name: str, dot: float, module: Attention) -> Line:
+    """Says what a product of a query and a key is multiplied by."""
+    parts, value = 1 + len(module.terms), dot * module.scale
+    if module.scale == 1:
+        return (f"{name} = q·k, not divided",)
+    if math.isclose(module.scale, (module.d_head * parts) ** -0.5):
+        root = f"√({parts}·{module.d_head})" if module.terms else f"√{module.d_head}"
+        return (f"{name} = ", number(dot), f" / {root} = ", result(value))
+    return (f"{name} = ", number(dot), " × ", setting(module.scale), " = ", result(value))
+
+
+def distance_term(source: Source, name: str, pos: int, key: int, head: int) -> Steps:
+    """What disentangled positions add: the query with the distance's key (c2p), or the key with its query (p2c)."""
+    module, path = attention_of(source)
+    row, vectors = distance_row(source, pos, key), source.stack.distance_vectors()
+    assert vectors is not None
+    of_query = name == "c2p"
+    letter, other = ("q", "k") if of_query else ("k", "q")
+    roles: tuple[Role, Role] = ("query", "key") if of_query else ("key", "query")
+    own = vector(source, path + letter, pos if of_query else key, head, letter, roles[0], "d_head")
+    made = module.of_distances(vectors, other)[head, row].detach().double()
+    of_distance = Operand(f"{other} of the distance", made, f"{source.prefix}distances.weight", (), "d_head", roles[1])
+    products = own.values * made
+    dot = float(products.sum())
+    lines: tuple[Line, ...] = (
+        (f"distance {source.trace.past + pos - key}: vector {row} of the distances, through W_{other.upper()}",),
+        (Span(letter, roles[0]), "·", Span(of_distance.label, roles[1]), " = ",
+         *products_line(own.values, made), " = ", result(dot)),
+        scaled(name, dot, module),
+    )  # fmt: skip
+    product = Operand(f"{letter} × {other}", products, path + name, (), "d_head", "attention")
+    return Steps("dot product", dot * module.scale, lines, (own, of_distance, product))
+
+
+def distance_row(source: Source, pos: int, key: int) -> int:
+    """Which vector of disentangled positions is that of the distance of two tokens."""
+    places = torch.tensor([source.trace.past + pos]), torch.tensor([key])
+    return int(distance_rows(*places, source.config.positions)[0, 0])
 
 
 def capped_score(source: Source, pos: int, key: int, head: int) -> Steps:
@@ -129,12 +164,13 @@ def position_bias(source: Source, pos: int, key: int, head: int) -> Steps:
 
 
 def biased_score(source: Source, pos: int, key: int, head: int) -> Steps:
-    inner, hook = capped_score(source, pos, key, head), attention_of(source)[1] + "bias"
-    if not source.has(hook):
-        return inner
-    bias = source.element(hook, pos, key, head)
-    value = inner.value + bias
-    return inner.then("position bias", value, ("+ position bias ", operand(bias), " = ", result(value)))
+    inner, path = capped_score(source, pos, key, head), attention_of(source)[1]
+    for hook, name in ADDED.items():
+        if source.has(path + hook):
+            added = source.element(path + hook, pos, key, head)
+            value = inner.value + added
+            inner = inner.then("position bias", value, (f"+ {name} ", operand(added), " = ", result(value)))
+    return inner
 
 
 def mask(source: Source, pos: int, key: int, head: int) -> Steps:
@@ -168,8 +204,8 @@ def may_look(source: Source, pos: int, key: int, head: int) -> tuple[bool, str]:
     if module.nearest is None:
         return allowed, reason
     scores = source.row(source.first_of(path + "capped", path + "scores"), pos, head)
-    if source.has(path + "bias"):
-        scores = scores + source.row(path + "bias", pos, head)
+    for hook in ADDED:
+        scores = scores + source.row(path + hook, pos, head) if source.has(path + hook) else scores
     open_keys = at_head(kind, query, torch.arange(len(scores)), head)
     best = scores.masked_fill(~open_keys, -math.inf).topk(min(module.nearest, len(scores))).indices
     near = bool((best == key).any())

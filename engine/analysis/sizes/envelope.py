@@ -63,6 +63,7 @@ def rest(parts: list[Part]) -> list[Step]:
         Step("map of the tokens", sum_parts(parts, lambda part: part.name.startswith("map")), "from their width to d"),
         Step("positions", sum_parts(parts, in_blocks("positions")), "a vector for each place"),
         Step("relative positions", sum_parts(parts, in_blocks("relative")), "a number for each distance and head"),
+        Step("distances", sum_parts(parts, in_blocks("distances"), "matrix"), "a vector for each of them"),
         Step("segments", sum_parts(parts, in_blocks("segments")), "a vector for each segment"),
         Step("biases", sum_parts(parts, sublayers, "bias"), "of attention and MLP"),
         Step("norms", sum_parts(parts, lambda part: part.block != "head", "norm"), "their weights and biases"),

@@ -34,6 +34,7 @@ MEANINGS = {
     "M": "mel bins of a frame",
     "S": "segments",
     "R": "buckets of relative distances",
+    "D": "distances in each direction",
     "K": "classes",
     "P": "side of a patch in pixels",
     "C": "colour channels",

@@ -84,8 +84,8 @@ def activations(
 
     Counted is every floating-point tensor that PyTorch's autograd saves, once: the inputs of matrix products, norms and
     activations, queries, keys, values, and the log-probabilities of the loss. Attention is fused, so that no pattern is
-    kept, except where relative positions (their table needs its gradient from it) or a soft cap forbid that. Token ids
-    are left out, and so are recomputation and what a kernel needs only for a moment.
+    kept, except where relative or disentangled positions (their table needs its gradient from it) or a soft cap forbid
+    that. Token ids are left out, and so are recomputation and what a kernel needs only for a moment.
     """
     tally = Tally(config, Symbol("B", batch), Symbol("b", number))
     source = Symbol("n", length)
@@ -201,7 +201,8 @@ class Tally:
         """`read` are the keys' tokens. The input is kept once for queries, keys and values."""
         config, layers, heads = stack.config, stack.L, Symbol("H", attention.heads)
         explicit = attention.softcap is not None or attention.nearest is not None or attention.sinks
-        biased = config.positions.has_buckets and not across and not explicit
+        terms = () if across else config.positions.named_terms
+        biased = (config.positions.has_buckets or bool(terms)) and not across and not explicit
         queries = stack.heads(attention)
         keys = queries if biased else stack.kv_heads(attention)
         values = keys if attention.latent is None else stack.values(attention)
@@ -212,6 +213,13 @@ class Tally:
             self.latent(attention.latent, self.B * tokens * layers, name)
         if attention.qk_norm is not None:
             self.query_norms(stack, attention, tokens, name)
+        if terms:
+            rows = 2 * Symbol("D", config.positions.span)
+            each = total([rows * queries, self.B * tokens * queries, self.B * heads * tokens * rows])
+            self.keep(f"{name}: products with the distances", len(terms) * layers * each)
+            if config.positions.normed:
+                self.keep(f"{name}: distances", rows * self.d)
+                self.statistics(f"{name}: scales of the norm of the distances", 2 * rows)
         square = tokens * read
         if attention.sinks:
             self.keep(f"{name}: shares of the sinks", self.B * layers * heads * tokens)

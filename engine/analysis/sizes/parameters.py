@@ -85,7 +85,7 @@ def embedding(config: ModelConfig) -> Iterator[Part]:
 def stack_parts(stack: Stack) -> Iterator[Part]:
     config, prefix = stack.config, stack.prefix
     positions = config.positions
-    if positions.kind == "learned":
+    if positions.has_places:
         patches = config.embedding.patches
         places = config.context if patches is None else patches.places
         rows = Symbol("N" if config.embedding.sound is None else "N_s", places) * stack.embedding_width
@@ -105,6 +105,11 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
     if positions.has_buckets:
         table = Symbol("R", positions.buckets) * Symbol("H", config.attention.heads)
         yield Part("relative positions", f"{prefix}relative.weight", f"{prefix}relative", "matrix", table)
+    if positions.kind == "disentangled":
+        vectors = 2 * Symbol("D", positions.span) * stack.d
+        yield Part("distances", f"{prefix}distances.weight", f"{prefix}distances", "matrix", vectors)
+        if positions.normed:
+            yield Part("norm of the distances", f"{prefix}distances_norm.*", f"{prefix}distances", "norm", 2 * stack.d)
     yield from block_parts(stack)
     if config.final_norm:
         yield norm(stack, "final norm", "final_norm", "final_norm")
@@ -148,6 +153,12 @@ def attention_parts(stack: Stack, attention: Attention, name: str) -> Iterator[P
         yield Part(named, f"{place}.{letter}.weight", block, "matrix", d * width, stack.blocks)
         if attention.bias and (letter != "k" or attention.key_bias):
             yield Part(f"{across}{what}, bias", f"{place}.{letter}.bias", block, "bias", width, stack.blocks)
+    for term in () if across or not config.positions.own_maps else config.positions.named_terms:
+        letter, what = ("k", "keys") if term == "c2p" else ("q", "queries")
+        at = f"{place}.position_{letter}"
+        yield Part(f"{what} of the distances", f"{at}.weight", block, "matrix", d * queries, stack.blocks)
+        if attention.bias and (letter != "k" or attention.key_bias):
+            yield Part(f"{what} of the distances, bias", f"{at}.bias", block, "bias", queries, stack.blocks)
     yield Part(f"{across}output, W_O", f"{place}.out.weight", block, "matrix", queries * d, stack.blocks)
     if attention.out_bias:
         yield Part(f"{across}output, bias", f"{place}.out.bias", block, "bias", d, stack.blocks)

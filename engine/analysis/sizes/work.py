@@ -98,6 +98,10 @@ def attention_work(stack: Stack, attention: Attention, tokens: Symbol, read: Sym
     yield Work(f"{across}: keys and values", block, 4 * read * layers * d * keys)
     pairs = total([many * reach * tokens for many, reach in reaches(attention, read, layers, stack.config)])
     yield Work(f"{across}: scores and weighted values", block, 4 * pairs * queries, quadratic=True)
+    if name == "attn" and (terms := len(stack.config.positions.named_terms)):
+        distances = 2 * Symbol("D", stack.config.positions.span)
+        yield Work("attention: distances", block, 2 * terms * layers * d * queries * distances)
+        yield Work("attention: scores of the distances", block, 2 * terms * tokens * layers * distances * queries)
 
 
 def latent_work(stack: Stack, attention: Attention, latent: Latent, tokens: Symbol, block: str) -> Iterator[Work]:

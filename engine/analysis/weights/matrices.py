@@ -17,10 +17,13 @@ Kind = Literal["matrix", "vector", "bias", "norm"]
 
 BEFORE = ("norm1", "attn", "norm1_after", "norm_cross", "cross_attn", "norm2", "mlp", "norm2_after")
 AFTER = ("attn", "norm1", "cross_attn", "norm_cross", "mlp", "norm2")
-ENDS = ("encoder", "decoder", "embed", "relative", "blocks", "final_norm", "pooler", "next_sentence", "head", "vector")
+ENDS = (
+    *("encoder", "decoder", "embed", "relative", "distances", "distances_norm", "blocks"),
+    *("final_norm", "pooler", "next_sentence", "head", "vector"),
+)
 WITHIN = (
     *("patches", "conv1", "conv2", "cls", "segments", "positions", "within"),
-    *("q", "q_norm", "k", "v", "k_norm", "pre", "up", "out"),
+    *("q", "q_norm", "k", "v", "k_norm", "position_k", "position_q", "pre", "up", "out"),
     *("dense", "narrow", "norm", "weight", "bias", "distilled", "project", "mapped"),
 )
 

@@ -19,7 +19,7 @@ from engine.model.layers.mask import AttentionMask
 from engine.model.layers.module import Linear, Module
 from engine.model.layers.norm import give_own_weights, make_norm
 from engine.model.layers.position import Rotations, rotate, rotate_both
-from engine.model.layers.position_override import moved_bias, moved_rotation
+from engine.model.layers.position_override import moved_bias, moved_rotation, moved_rows
 from engine.model.layers.softmax import softmax
 
 NEVER = torch.tensor(float("-inf"), device="cpu")  # a number would be made a tensor in every layer
@@ -31,13 +31,17 @@ class SharedTensors:
     queries, keys, scores.
 
     `rotation` has two parts where a token has two positions; `bias` is head pos key, `table` head bucket: what each
-    relative position adds.
+    relative position adds. Disentangled positions have `distances`, distance d_model, of which `rows`, pos key, says
+    which is that of a pair; `placed`, pos key, is where both tokens have a position, None where all do.
     """
 
     mask: AttentionMask
     rotation: Rotations | None = None
     bias: Tensor | None = None
     table: Tensor | None = None
+    distances: Tensor | None = None
+    rows: Tensor | None = None
+    placed: Tensor | None = None
 
 
 class Attention(Module):
@@ -53,7 +57,7 @@ class Attention(Module):
     def __init__(self, config: ModelConfig, attention: AttentionConfig, crosses: bool = False) -> None:
         super().__init__()
         self.heads, self.kv_heads, self.d_head = attention.heads, kv_heads(attention), config.head_width(attention)
-        self.scale = self.d_head**-0.5 if attention.scale is None else attention.scale
+        self.scale = config.score_scale(attention)
         self.softcap, self.nearest = attention.softcap, attention.nearest
         self.dropout, self.crosses = config.dropout, crosses
         self.d_value = config.value_width(attention)
@@ -73,6 +77,11 @@ class Attention(Module):
         self.q = Linear(of_queries, self.heads * self.d_head, bias=attention.bias)
         self.k = Linear(of_keys, self.kv_heads * (self.d_head - shared), bias=attention.bias and attention.key_bias)
         self.v = Linear(of_keys, self.kv_heads * self.d_value, bias=attention.bias)
+        self.terms = () if self.crosses else config.positions.named_terms
+        wide, own = self.heads * self.d_head, self.terms if config.positions.own_maps else ()
+        key_bias = attention.bias and attention.key_bias
+        self.position_k = Linear(width, wide, bias=key_bias) if "c2p" in own else None
+        self.position_q = Linear(width, wide, bias=attention.bias) if "p2c" in own else None
 
     def _add_norms(self, config: ModelConfig, attention: AttentionConfig) -> None:
         """Norms of queries and keys: `whole` ones see all heads at once."""
@@ -92,7 +101,7 @@ class Attention(Module):
         biased = (kind == "alibi" or config.positions.has_buckets) and not self.crosses
         self.positions, self.pairs, self.both_sides = config.positions, config.positions.pairs, attention.mask == "full"
         self.hook_position_ids = None
-        if biased or (kind == "rotary" and not self.crosses):
+        if biased or self.terms or (kind == "rotary" and not self.crosses):
             self.hook_position_ids = HookPoint("position_ids", "pos", on_request=True)
         if kind == "rotary" and not self.crosses:
             self.hook_q_rotated = HookPoint("q_rotated", "batch pos head d_head")
@@ -107,6 +116,10 @@ class Attention(Module):
             self.hook_capped = HookPoint("capped", "batch head pos key")
         if biased:
             self.hook_bias = HookPoint("bias", "head pos key")
+        if "c2p" in self.terms:
+            self.hook_c2p = HookPoint("c2p", "batch head pos key")
+        if "p2c" in self.terms:
+            self.hook_p2c = HookPoint("p2c", "batch head pos key")
         self.hook_mask = HookPoint("mask", "batch head pos key")
         self.hook_masked_scores = HookPoint("masked_scores", "batch head pos key")
         self.hook_temperature = HookPoint("temperature", "head")
@@ -118,6 +131,7 @@ class Attention(Module):
         self.hook_out = HookPoint("out", "batch pos d_model")
         inner = [self.hook_scores, self.hook_mask, self.hook_masked_scores, self.hook_temperature, self.hook_pattern]
         inner += [self.hook_bias] if biased else []
+        inner += [getattr(self, f"hook_{term}") for term in self.terms]
         inner += [self.hook_sink] if attention.sinks else []
         self.inner_hooks = inner + ([self.hook_capped] if self.softcap is not None else [])
 
@@ -137,8 +151,11 @@ class Attention(Module):
             return shared
         if shared.rotation is not None:
             return replace(shared, rotation=moved_rotation(ids, shared.rotation, self.positions, len(mask.key)))
-        assert shared.bias is not None
         keys = torch.cat([mask.key[: len(mask.key) - len(ids)], ids])
+        if shared.rows is not None:
+            rows, placed = moved_rows(ids, keys, self.positions)
+            return replace(shared, rows=rows, placed=placed)
+        assert shared.bias is not None
         moved = moved_bias(ids, keys, shared.bias, shared.table, self.positions, self.both_sides)
         return replace(shared, bias=moved)
 
@@ -187,6 +204,8 @@ class Attention(Module):
         scores = self.hook_scores(self.scores(q, k))  # batch head pos key
         capped = scores if self.softcap is None else self.hook_capped(self.softcap * torch.tanh(scores / self.softcap))
         biased = capped if shared.bias is None else capped + self.hook_bias(shared.bias)
+        for term, added in self.position_terms(q, k, shared).items():
+            biased = biased + (self.hook_c2p if term == "c2p" else self.hook_p2c)(added)
         mask = shared.mask.expand_to(scores.shape)
         allowed = self.hook_mask(self.keep_nearest(mask, biased))
         everything = shared.mask.allows_all and allowed is mask
@@ -205,7 +224,7 @@ class Attention(Module):
 
     def only_pattern_of(self, q: Tensor, shared: SharedTensors) -> bool:
         """True if a long text is attended to in the plain causal way, and only the last of the steps is looked at."""
-        if q.shape[2] < LONG or not shared.mask.is_causal or shared.bias is not None or q.requires_grad:
+        if q.shape[2] < LONG or not shared.mask.is_causal or shared.bias is not None or self.terms or q.requires_grad:
             return False
         if (
             self.softcap is not None
@@ -220,6 +239,33 @@ class Attention(Module):
         causal = pattern_by_strips(q, k, self.scores)
         pattern = self.hook_pattern(causal)
         return mix_by_strips(pattern, v, self.mixture) if pattern is causal else self.mixture(pattern, v)
+
+    def position_terms(self, q: Tensor, k: Tensor, shared: SharedTensors) -> dict[str, Tensor]:
+        """What disentangled positions add to the scores, each batch head pos key: "c2p", the query with the key of the
+        distance, and "p2c", the key with the query of the distance."""
+        found: dict[str, Tensor] = {}
+        if shared.distances is None or shared.rows is None:
+            return found
+        distances, rows = dropout(shared.distances, self.dropout, self.training), shared.rows
+        if "c2p" in self.terms:
+            found["c2p"] = self.pick(q, self.of_distances(distances, "k"), rows)
+        if "p2c" in self.terms:
+            found["p2c"] = self.pick(k, self.of_distances(distances, "q"), rows.mT).mT
+        return found if shared.placed is None else {term: one * shared.placed for term, one in found.items()}
+
+    def of_distances(self, distances: Tensor, which: str) -> Tensor:
+        """Keys "k" or queries "q" of the distances (distance d_model), head distance d_head."""
+        own = self.position_k if which == "k" else self.position_q
+        project = (self.k if which == "k" else self.q) if own is None else own
+        made: Tensor = project(distances)
+        return made.view(len(distances), self.heads, self.d_head).transpose(0, 1)
+
+    def pick(self, x: Tensor, of_distances: Tensor, rows: Tensor) -> Tensor:
+        """Scale times the product of each of `x`, batch head a d_head, with the distances that `rows`, a b, names: of
+        shape batch head a b."""
+        together = x.transpose(0, 1).flatten(1, 2)  # head batch·a d_head
+        products = torch.bmm(together, of_distances.mT).unflatten(1, (len(x), -1)).transpose(0, 1) * self.scale
+        return products.gather(-1, rows.expand(*x.shape[:2], -1, -1))
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """scale q k^T, batch head pos key."""
@@ -254,6 +300,8 @@ class Attention(Module):
         allowed = None if mask.is_causal or mask.allows_all else mask.tensor
         if shared.bias is not None:
             allowed = torch.where(mask.tensor, shared.bias, float("-inf"))
+        if terms := self.position_terms(q, k, shared):
+            allowed = torch.where(mask.tensor, sum(terms.values()), float("-inf"))
         return scaled_dot_product_attention(
             q,
             k,

@@ -48,7 +48,7 @@ class Embed(Module):
         self.mapped = nn.Linear(made.width, config.d_model, bias=self.maps_all) if made.width is not None else None
         width = config.d_embed if self.maps_all else config.d_model  # of what is added up
         places = config.context if made.patches is None else made.patches.places
-        self.positions = nn.Embedding(places, width) if kind == "learned" else None
+        self.positions = nn.Embedding(places, width) if config.positions.has_places else None
         both = kind == "learned" and config.positions.axes == 2
         self.within = nn.Embedding(config.context, width) if both else None
         self.segments = nn.Embedding(made.segments, width) if made.segments else None
@@ -67,7 +67,7 @@ class Embed(Module):
             self.hook_factor = HookPoint("factor", "batch pos")
         if made.segments:
             self.hook_segments = HookPoint("segments", axes)
-        if kind in ("learned", "sinusoidal"):
+        if self.positions is not None or self.sinusoids:
             self.hook_position_ids = HookPoint("position_ids", "pos", on_request=True)
             self.hook_positions = HookPoint("positions", axes)
         if both:

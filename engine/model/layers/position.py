@@ -86,6 +86,19 @@ def relative_buckets(pos: Tensor, key: Tensor, positions: Positions, both_sides:
     return torch.where(distance < exact, distance, far) + side
 
 
+def distance_rows(pos: Tensor, key: Tensor, positions: Positions) -> Tensor:
+    """pos key: which vector of disentangled positions a distance has (He et al. 2021, DeBERTa, equation 3, and the
+    buckets of their code, which grow with the logarithm beyond half of them). Those ahead of the query come first."""
+    distance = pos[:, None] - key
+    span, middle = positions.span, positions.buckets // 2
+    if positions.buckets:
+        far = distance.abs().clamp(min=max(middle - 1, 1))
+        growth = torch.log(far / middle) / torch.log(torch.tensor((positions.farthest - 1) / middle))
+        near = far <= middle
+        distance = torch.where(near, distance, (torch.ceil(growth * (middle - 1)) + middle).long() * distance.sign())
+    return (distance + span).clamp(0, 2 * span - 1)
+
+
 def infill_positions(ids: Tensor, infill: Infill) -> Tensor:
     """2 batch pos: where each token stands in the text, and where in the span it belongs to (Du et al. 2022, section
     2.1).

@@ -15,6 +15,7 @@ from engine.model.layers.position import (
     Rotations,
     alibi_bias,
     alibi_slopes,
+    distance_rows,
     relative_buckets,
     rotation,
 )
@@ -73,3 +74,9 @@ def moved_bias(
     else:
         bias = table[:, relative_buckets(ids, key_ids, positions, both_sides)]
     return torch.where(has_position(ids) & has_position(key_ids).T, bias, 0.0)
+
+
+def moved_rows(ids: Tensor, key_ids: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+    """Which vector of disentangled positions a distance has, and whether both tokens have a position: both pos key."""
+    check_within(ids, None)
+    return distance_rows(ids, key_ids, positions), has_position(ids) & has_position(key_ids).T

@@ -96,7 +96,7 @@ def part_of(name: str) -> str:
     """Part to which a parameter belongs; a block's norms are with what they stand before, in the block's own order."""
     found = BLOCK.match(name)
     if found is None:
-        return "embed" if {"embed", "relative"} & set(name.split(".")) else "head"
+        return "embed" if {"embed", "relative", "distances", "distances_norm"} & set(name.split(".")) else "head"
     block, inside = found.groups()
     return f"{block}.{'mlp' if inside in ('mlp', 'norm2', 'norm2_after') else 'attn'}"
 

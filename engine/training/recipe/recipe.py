@@ -384,7 +384,7 @@ class Recipe:
             raise ValueError(
                 f"batch.context must fit the model's context of {self.model.context} tokens, got {self.batch.context}."
             )
-        if self.model.positions.kind == "learned" and self.batch.context < self.model.context and not self.base:
+        if self.model.positions.has_places and self.batch.context < self.model.context and not self.base:
             raise ValueError(
                 f"model.context must be batch.context ({self.batch.context}) where positions are learned, got "
                 f"{self.model.context}: the positions after it would never be trained."

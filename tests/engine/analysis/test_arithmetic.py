@@ -142,6 +142,14 @@ VARIANTS = {
         "positions": Positions("learned", relative_bias=True, buckets=6, farthest=8),
         "attention": {"mask": "full"},
     },
+    "disentangled positions": {
+        "positions": Positions("disentangled", buckets=4, farthest=8, normed=True),
+        "attention": {"mask": "full", "nearest": 3},
+    },
+    "disentangled positions, keys of the distances alone": {
+        "positions": Positions("disentangled", buckets=0, farthest=3, terms="c2p", own_maps=True, added=True),
+        "attention": {"mask": "full"},
+    },
     "no norm in layer 0, and a dense layer with a norm before the classes": {
         "norm": Norm(first=False, learned="weight"),
         "embedding": Embedding(norm=True),

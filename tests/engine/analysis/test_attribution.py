@@ -59,6 +59,14 @@ KINDS: dict[str, ModelConfig] = {
         norm=Norm("rms"),
     ),
     "soft caps": config(attention={"softcap": 2.0}, head=OutputHead(softcap=3.0)),
+    **{
+        f"disentangled, {terms}": config(
+            Positions("disentangled", buckets=4, farthest=8, terms=terms, normed=True, added=terms == "p2c"),  # type: ignore[arg-type]
+            FULL,
+            norm=Norm(place="after"),
+        )
+        for terms in ("both", "c2p", "p2c")
+    },
     "masked": config(attention=FULL, head=OutputHead(kind="masked", bias=True), norm=Norm(place="after")),
     "narrow tokens": config(embedding=Embedding(width=8, norm=True, segments=2), attention=FULL),
     "narrow tokens alone": config(embedding=Embedding(width=8, mapped="tokens"), tied=True),
@@ -125,6 +133,15 @@ def test_terms_add_up_to_the_logit_and_to_the_score_in_every_kind_of_model(name:
             score = split_score(made, trace, 1, 3, 0, 0, side, crosses)
             size = max(1.0, float(score.values.abs().sum()))
             assert float(score.values.sum()) == pytest.approx(score.score, abs=1e-5 * size)
+            assert score.terms.keys() - {"scores"} == {*made.config.positions.named_terms}
+            for term, there in {
+                "scores": score.values[:-1, :-1],
+                "c2p": score.values[:-1, -1:],
+                "p2c": score.values[-1:],
+            }.items():
+                assert term not in score.terms or float(there.sum()) == pytest.approx(
+                    score.terms[term], abs=1e-5 * size
+                )
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -113,6 +113,15 @@ KINDS: dict[str, ModelConfig] = {
         SMALL, attention=replace(HEADS, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
         positions=Positions(relative_bias=True, counted="tokens", padding=1),
     ),
+    "deberta": replace(
+        SMALL, attention=replace(HEADS, mask="full", key_bias=False), norm=Norm(place="after"),
+        embedding=Embedding(norm=True),
+        positions=Positions("disentangled", buckets=6, farthest=20, own_maps=True, added=True),
+    ),
+    "deberta-v3": replace(
+        SMALL, attention=Attention(4, mask="full"), norm=Norm(place="after"), embedding=Embedding(norm=True),
+        positions=Positions("disentangled", buckets=6, farthest=20, normed=True), head=OutputHead("masked", bias=True),
+    ),
     **{
         f"modernbert-{kind}": replace(
             SMALL, attention=Attention(4, bias=False, out_bias=False, mask="full", window=5, windowed=(1,)), mlp=GATED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.analysis.edit_extent import touched_cells, touched_head
+from engine.analysis.edit_extent import STAGES, touched_cells, touched_head
 from engine.analysis.summarised_run import glance
 from engine.edits import (
     AttentionTemperature,
@@ -59,7 +59,8 @@ def test_of_cross_attention_the_rows_are_the_targets_and_the_keys_the_sources() 
     hook = "decoder.blocks.0.cross_attn.pattern"
     glanced = glance(model, [5, 6, 7], hook, 1, edits=edits, target=target)
     found = touched_head(model, [5, 6, 7], hook, 1, glanced.trace, edits, target=target)
-    assert found.tolist() == [[0, 4, 0], [0, 4, 0]]
+    mask = 1 + STAGES.index("mask")
+    assert found.tolist() == [[0, mask, 0], [0, mask, 0]]
 
 
 def test_a_head_that_no_edit_acts_on_is_refused_with_a_sentence() -> None:

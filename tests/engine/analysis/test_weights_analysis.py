@@ -1,5 +1,6 @@
 """What is said of weights against numpy, torch's own decompositions, scikit-learn and the model's forward pass."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from engine import load
 from engine.analysis.weights import by_head, circuit, histogram, matrices, neighbours, projection, spectrum, tsne
-from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Patches
+from engine.model.config import MLP, Attention, Embedding, Encoder, ModelConfig, Norm, OutputHead, Patches, Positions
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -43,6 +44,10 @@ MODELS = {
         norm=Norm(place="after"),
         embedding=Embedding(segments=2, norm=True, width=6),
         head=OutputHead("masked"),
+    ),
+    "disentangled": tiny.config(
+        Positions("disentangled", buckets=4, farthest=6, own_maps=True, normed=True, added=True),
+        attention={"mask": "full"},
     ),
     "replaced?": tiny.config(attention={"mask": "full"}, head=OutputHead("token", classes=1, dense=True)),
     "distilled picture": ModelConfig(
@@ -90,8 +95,9 @@ def test_every_tensor_is_listed_once_in_the_order_of_the_forward_pass(name: str)
     listed = matrices(model)
     assert sorted(each.name for each in listed) == sorted(n for n, _ in model.named_parameters())
     given = tiny.normal(1, 1, 12, 12) if "picture" in name else torch.tensor([tiny.IDS])
-    early = [n for n in (each.name for each in listed) if ".relative." not in f".{n}"]  # made once, ahead of all layers
-    assert early == [n for n in read_in_order(model, given) if ".relative." not in f".{n}"]
+    ahead = re.compile(r"(^|\.)(relative|distances|distances_norm)\.")  # made once, ahead of all layers
+    early = [n for n in (each.name for each in listed) if not ahead.search(n)]
+    assert early == [n for n in read_in_order(model, given) if not ahead.search(n)]
     for each in listed:
         parameter = model.get_parameter(each.name)
         assert (each.shape, each.dtype) == (tuple(parameter.shape), "float32")

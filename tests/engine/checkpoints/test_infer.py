@@ -151,6 +151,23 @@ USUAL_MODELS: dict[str, Any] = {
     "esm": lambda: transformers.EsmForMaskedLM(
         transformers.EsmConfig(**USUAL, pad_token_id=1, position_embedding_type="rotary", layer_norm_eps=1e-12)
     ),
+    "deberta": lambda: transformers.DebertaForMaskedLM(
+        transformers.DebertaConfig(
+            **USUAL, relative_attention=True, pos_att_type="c2p|p2c", position_biased_input=False
+        )
+    ),
+    "deberta-v2": lambda: transformers.DebertaV2ForMaskedLM(
+        transformers.DebertaV2Config(
+            **USUAL,
+            relative_attention=True,
+            position_buckets=8,
+            max_relative_positions=16,
+            norm_rel_ebd="layer_norm",
+            share_att_key=True,
+            pos_att_type="p2c|c2p",
+            position_biased_input=False,
+        )
+    ),
     "nomic_bert": lambda: transformers.NomicBertForMaskedLM(transformers.NomicBertConfig(**USUAL)),
     "t5": lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),
     "bart": lambda: transformers.BartForConditionalGeneration(transformers.BartConfig(**PAIR)),

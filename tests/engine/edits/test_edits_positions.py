@@ -16,6 +16,8 @@ from tests.engine import tiny
 KINDS = ("learned", "sinusoidal", "rotary", "alibi", "relative")
 PLACED = {
     **{kind: Positions(kind) for kind in KINDS},  # type: ignore[arg-type]
+    "disentangled": Positions("disentangled", buckets=8, farthest=12),
+    "disentangled, and learned": Positions("disentangled", buckets=0, farthest=5, terms="p2c", added=True),
     "learned, and a bias": Positions(relative_bias=True, buckets=8, farthest=12),
     "rotary, part, neighbours": Positions("rotary", turned=2, pairs="neighbours"),
     "rotary, yarn": Positions("rotary", scaling=RotaryScaling("yarn", 4.0, 8)),
@@ -47,7 +49,8 @@ def test_two_tokens_that_see_everything_and_swap_positions_read_as_the_text_with
 @pytest.mark.parametrize("mask", ["full", "causal"])
 def test_without_positions_a_model_is_the_one_that_never_had_any(kind: str, mask: str) -> None:
     made = model(kind, mask)
-    config = replace(made.config, positions=Positions("none"))
+    attention = replace(made.config.attention, scale=made.config.score_scale(made.config.attention))
+    config = replace(made.config, positions=Positions("none"), attention=attention)
     bare = Transformer(config).eval()
     own = bare.state_dict().keys()
     bare.load_state_dict({name: tensor for name, tensor in made.state_dict().items() if name in own})
@@ -62,7 +65,7 @@ def test_without_positions_a_model_is_the_one_that_never_had_any(kind: str, mask
     )
 
 
-@pytest.mark.parametrize("kind", ["rotary", "rotary, part, neighbours", "alibi", "relative"])
+@pytest.mark.parametrize("kind", ["rotary", "rotary, part, neighbours", "alibi", "relative", "disentangled"])
 def test_where_only_distances_count_a_shift_of_all_changes_nothing(kind: str) -> None:
     made = model(kind)
     plain, edited = run(made, tiny.IDS), run(made, tiny.IDS, edits=[ShiftPositions(5)])

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
+from engine.model.config import Positions
 from engine.runtime.run import run
 from tests.engine import tiny
 
@@ -20,9 +21,10 @@ def fresh() -> None:
         tiny.CONFIG,
         tiny.config("rotary", attention={"kv_heads": 2, "window": 3}, mlp=tiny.MLP(8, gated=True)),
         tiny.config("alibi"),
+        tiny.config(Positions("disentangled", buckets=4, farthest=6, normed=True)),
         tiny.config("sinusoidal", norm=tiny.Norm("rms", "after")),
     ],
-    ids=["gpt", "rotary", "alibi", "sinusoidal"],
+    ids=["gpt", "rotary", "alibi", "disentangled", "sinusoidal"],
 )
 def test_hooks_are_invisible_to_the_compiler(config) -> None:
     model = tiny.model(config)

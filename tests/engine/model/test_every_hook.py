@@ -66,6 +66,9 @@ CONFIGS: dict[str, ModelConfig] = {
         head=OutputHead("sequence", 3, "mean", dense=True, norm=True),
     ),
     "ESM-2": replace(BASE, attention=FULL, positions=ROTARY, embedding=Embedding(token_dropout=5)),
+    "DeBERTa": replace(
+        BASE, attention=FULL, positions=Positions("disentangled", buckets=4, farthest=9, normed=True, own_maps=True)
+    ),
     "MPNet": replace(BASE, attention=FULL, positions=Positions(relative_bias=True, buckets=8, farthest=12)),
     "attention only, no norm, no skip": replace(BASE, mlp=None, norm=Norm("none"), residual=False),
     "no blocks": replace(BASE, layers=0),

@@ -266,10 +266,14 @@ def test_what_is_saved_keeps_all_white_space_but_spaces_at_the_ends_of_a_text(tm
 ALBERT = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "control_symbols": "[CLS],[SEP],[MASK]"}
 GEMMA = {**BYTES, **AS_IS, "add_dummy_prefix": False, "pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3}
 GEMMA |= {"bos_piece": "<bos>", "eos_piece": "<eos>", "control_symbols": "<mask>"}
+DEBERTA = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3, "pad_piece": "[PAD]", "bos_piece": "[CLS]"}
+DEBERTA |= {"eos_piece": "[SEP]", "unk_piece": "[UNK]"}
+DEBERTA_SETTINGS = [None, {"vocab_type": "spm", "do_lower_case": True}, {"split_by_punct": True}]
 CLASSES: list[tuple[str, str, dict[str, Any], list[dict[str, Any] | None]]] = [
     ("camembert", "sentencepiece.bpe.model", {}, [None, {}, {"add_prefix_space": False}]),
     ("xlm-roberta", "sentencepiece.bpe.model", {}, [None, {"add_prefix_space": False}]),
     ("albert", "spiece.model", ALBERT, [None, {"do_lower_case": False}, {"keep_accents": True}]),
+    ("deberta-v2", "spm.model", DEBERTA, [*DEBERTA_SETTINGS, {"add_prefix_space": False}]),
     ("t5", "spiece.model", T5, [None, {"extra_ids": 3}]),
     ("mt5", "spiece.model", T5, [{"extra_ids": 0}]),
     ("pegasus", "spiece.model", T5, [None]),

@@ -3,12 +3,14 @@ from itertools import product
 import pytest
 import torch
 
+from engine.model.config import Positions
 from engine.model.layers.cache import KVCache
 from engine.runtime.run import run
 from tests.engine import tiny
 
 KINDS = [
     *[(kind, {}) for kind in tiny.POSITIONS],
+    (Positions("disentangled", buckets=4, farthest=6), {}),
     ("rotary", {"kv_heads": 2}),
     ("alibi", {"kv_heads": 1}),
     ("learned", {"window": 3}),
