@@ -5,8 +5,10 @@ What is written is read again before it is kept: only a model that comes back th
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +24,16 @@ from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.family import Family, invert_rows, translate
 from engine.checkpoints.gguf.header import ALIGNMENT, FLOATS, MAGIC, QUANTISED
 from engine.checkpoints.gguf.rows import TIED, gguf_rows
-from engine.checkpoints.gguf.settings import ARCHITECTURES, LAYER, RMS, read_settings
+from engine.checkpoints.gguf.settings import (
+    ARCHITECTURES,
+    LAYER,
+    LOG_MULTIPLIER,
+    POOLED,
+    RMS,
+    SIGMOID,
+    read_settings,
+    read_vector,
+)
 from engine.checkpoints.gguf.tokenizer import CONTROL, CUTS, NORMAL, PREFIX, USER_DEFINED, tokenizer_files
 from engine.checkpoints.weights import Weights
 from engine.json_text import parse_json
@@ -35,7 +46,12 @@ VERSION, STEP = 3, 32
 TYPES = {name: number for number, name in {**FLOATS, **QUANTISED}.items()}
 FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9}  # general.file_type
 U32, F32, BOOL, TEXT, ARRAY, I32 = 4, 6, 7, 8, 9, 5
-FUSED = ("phi3", "gpt2", "gptneox", "falcon", "bloom", "mpt")  # whose queries, keys and values are one tensor
+# Whose queries, keys and values are one tensor, and whose gate and second map of the MLP are.
+FUSED = ("phi3", "gpt2", "gptneox", "falcon", "bloom", "mpt", "nomic-bert", "modern-bert")
+FUSED_MLP = ("phi3", "glm4", "modern-bert")
+PATTERNED = ("exaone4", "olmo2", "modern-bert")  # which say which layers have a window
+AS_FLOATS = ("position_embd", "token_types")  # which llama.cpp adds up, and does not decode
+SEVERAL = {"llama": ("llama", "mixtral"), "olmo2": ("olmo2", "olmo3"), "deepseek2": ("deepseek_v2", "deepseek_v3")}
 TRIED = (
     "The cat sat on the mat, and it didn't move;  2 + 40 = 12345.\n\n\tÉtés, naïve, 中文!?", "I'LL  be\r\n there...",
     " x=f(3.14)*'a' <b>", "def run(x): return x**2",
@@ -71,7 +87,7 @@ def write_gguf(checkpoint: Checkpoint, path: Path, kind: str = "F16") -> None:
 def store(name: str, tensor: Tensor, kind: str) -> tuple[tuple[int, ...], int, bytes]:
     """Shape, type and bytes of a tensor."""
     values, shape = tensor.detach().float().cpu().contiguous(), tuple(tensor.shape)
-    if values.dim() < 2 or name.startswith("position") or kind == "F32":
+    if values.dim() < 2 or name.startswith(AS_FLOATS) or kind == "F32":
         return shape, TYPES["float32"], values.numpy().tobytes()
     scheme = SCHEMES.get(kind)
     if scheme is None or shape[-1] % scheme.numbers:
@@ -96,6 +112,7 @@ def say_in_gguf(
     own = sorted(ARCHITECTURES, key=lambda name: ARCHITECTURES[name].family != family)
     for name in own:
         said = {"general.architecture": name} | {f"{name}.{key}": value for key, value in settings_of(config).items()}
+        said |= {f"{name}.attention.sliding_window_pattern": one for one in name_windows(name, config)}
         for one in families_of(name):
             tensors = tensors_of(one, name, config, state)
             if tensors and comes_back(config, said, tensors):
@@ -106,16 +123,27 @@ def say_in_gguf(
 
 
 def families_of(name: str) -> Iterator[Family]:
-    """Families with a language head that an architecture may be."""
+    """Families that an architecture may be: with a language head, or none where it is an encoder."""
     of = ARCHITECTURES[name].family
-    names = [of] if isinstance(of, str) else ["llama", "mixtral"]
-    yield from (next(one for one in FAMILIES[each] if one.head == "language") for each in names)
+    yield from (find_family(name, each) for each in ([of] if isinstance(of, str) else SEVERAL[name]))
+
+
+def find_family(name: str, family: str) -> Family:
+    encoder = ARCHITECTURES[name].encoder
+    return next(
+        one
+        for one in FAMILIES[family]
+        if (one.head == "language" if encoder is None else one.architecture == encoder and not one.signs)
+    )
 
 
 def tensors_of(family: Family, name: str, config: ModelConfig, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors by GGUF's names; none where the model has one that the table lacks."""
-    parts = {"blk.0.attn_qkv.weight"} if name in FUSED else {"blk.0.attn_q.weight"}
-    parts |= set() if name == "phi3" else {"blk.0.ffn_gate.weight"}
+    gated = config.mlp is not None and config.mlp.gated
+    parts = {f"blk.0.attn_{'qkv' if name in FUSED else 'q'}.{one}" for one in ("weight", "bias")}
+    parts = set() if name == "deepseek2" else parts  # whose attention has names of its own
+    if gated and name not in FUSED_MLP:
+        parts |= {"blk.0.ffn_gate.weight", "blk.0.ffn_gate.bias", "enc.blk.0.ffn_gate.weight"}
     rows = Family(family.name, rows=gguf_rows(family.name, config, parts)).bind(state)
     made = {one for row in rows for one in row.target}
     tied = {"head.weight"} if config.tied else set()
@@ -131,8 +159,9 @@ def comes_back(config: ModelConfig, said: Mapping[str, Any], tensors: Mapping[st
     weights = Weights(shapes, {}, dict.fromkeys(shapes, tensors.__getitem__), settings=dict(said))
     try:
         theirs = read_settings(weights)
-        family = next(one for one in FAMILIES[theirs["model_type"]] if one.head == "language")
-        return canonical_config(family.read_config(theirs)) == canonical_config(config)
+        family = find_family(said["general.architecture"], theirs["model_type"])
+        read = replace(family.read_config(theirs), vector=read_vector(weights))
+        return canonical_config(read) == canonical_config(config)
     except (ValueError, OverflowError):
         return False
 
@@ -151,14 +180,76 @@ def settings_of(config: ModelConfig) -> dict[str, Any]:
         if mlp.experts is not None:
             found |= {"expert_count": mlp.experts.count, "expert_used_count": mlp.experts.used}
             found["expert_feed_forward_length"] = mlp.d_mlp
+            found |= settings_of_experts(config)
     if positions.kind == "rotary":
         turned = positions.turned or config.d_head
         found |= {"rope.freq_base": float(positions.theta), "rope.dimension_count": turned}
+        if positions.other is not None and positions.other.theta is not None:
+            found["rope.freq_base_swa"] = float(positions.other.theta)
+        found |= settings_of_scaling(config)
+    if (encoder := config.encoder) is not None:
+        found |= {"block_count": encoder.layers, "decoder_block_count": config.layers}
+        found |= {"decoder_start_token_id": encoder.start}
+    if positions.has_buckets:
+        found |= {"attention.relative_buckets_count": positions.buckets, LAYER: float(config.norm.eps)}
+    if attention.mask == "full":
+        found["attention.causal"] = False
+    vector = config.vector
+    if vector is not None and len(vector.pooled) == 1:
+        found["pooling_type"] = next((kind for kind, one in POOLED.items() if one == vector.pooled[0]), 0)
+    if attention.latent is not None:
+        latent = attention.latent
+        found |= {
+            "attention.head_count_kv": 1, "attention.kv_lora_rank": latent.keys,
+            "attention.key_length": latent.keys + config.d_turned, "attention.value_length": latent.keys,
+            "attention.key_length_mla": config.d_head, "attention.value_length_mla": config.value_width(attention),
+        } | ({} if latent.queries is None else {"attention.q_lora_rank": latent.queries})  # fmt: skip
+    window = attention.window
+    if window is not None and attention.mask == "full":
+        window = 2 * (window - 1)  # both sides
     more = {
-        "attention.sliding_window": attention.window, "attn_logit_softcapping": attention.softcap,
+        "attention.sliding_window": window, "attn_logit_softcapping": attention.softcap,
         "final_logit_softcapping": config.head.softcap,
     }  # fmt: skip
     return found | {name: value for name, value in more.items() if value is not None}
+
+
+def name_windows(name: str, config: ModelConfig) -> list[int] | list[list[bool]]:
+    """Which layers have the window, where an architecture says so: each layer, or one in how many has none."""
+    attention = config.attention
+    if attention.window is None or name not in PATTERNED:
+        return []
+    slides = [attention.windowed is None or layer in attention.windowed for layer in range(config.layers)]
+    return [slides] if name != "modern-bert" else [3]
+
+
+def settings_of_experts(config: ModelConfig) -> dict[str, Any]:
+    mlp = config.mlp
+    if mlp is None or mlp.experts is None:
+        return {}
+    experts = mlp.experts
+    found: dict[str, Any] = {
+        "expert_weights_scale": float(experts.scale), "expert_weights_norm": experts.renormalised,
+        "expert_gating_func": SIGMOID if experts.scores == "sigmoid" else 1,
+        "leading_dense_block_count": len(experts.dense),
+        "expert_group_count": experts.groups, "expert_group_used_count": experts.groups_used,
+    }  # fmt: skip
+    if experts.shared:
+        found |= {"expert_shared_count": experts.shared // mlp.d_mlp}
+    return found | ({} if experts.d_dense is None else {"feed_forward_length": experts.d_dense})
+
+
+def settings_of_scaling(config: ModelConfig) -> dict[str, Any]:
+    scaling = config.positions.scaling
+    if scaling is None or scaling.kind not in ("linear", "yarn"):
+        return {}
+    found: dict[str, Any] = {"type": scaling.kind, "factor": float(scaling.factor)}
+    found |= {} if scaling.kind == "linear" else {"original_context_length": scaling.trained}
+    said = {f"rope.scaling.{name}": value for name, value in found.items()}
+    scale = config.attention.scale
+    if scaling.kind == "yarn" and scaling.factor > 1 and scale is not None:
+        said[LOG_MULTIPLIER] = ((scale * config.d_head**0.5) ** 0.5 - 1) / math.log(scaling.factor)
+    return said
 
 
 # --- The tokenizer ---
@@ -252,5 +343,6 @@ def pack_value(value: Any) -> bytes:
 def pack_list(values: list[Any]) -> bytes:
     if values and isinstance(values[0], str):
         return struct.pack("<IQ", TEXT, len(values)) + b"".join(map(text, values))
-    kind, dtype = (F32, "<f4") if values and isinstance(values[0], float) else (I32, "<i4")
+    kinds = {bool: (BOOL, "?"), float: (F32, "<f4"), int: (I32, "<i4")}
+    kind, dtype = kinds[type(values[0]) if values else int]
     return struct.pack("<IQ", kind, len(values)) + np.array(values, dtype).tobytes()

@@ -1,6 +1,7 @@
 """GGUF files: schemes, architectures, tokenizers, and files that lie, against ggml's package and transformers."""
 
 import json
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from engine.checkpoints import assemble, load
+from engine.checkpoints import Checkpoint, assemble, load
 from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.gguf.header import read_header
 from engine.checkpoints.gguf.settings import ARCHITECTURES as KNOWN
@@ -28,7 +29,7 @@ from engine.model.quantised import SCHEMES
 from engine.model.quantised.tensor import QuantisedTensor
 from engine.runtime.run import run
 from tests.engine.checkpoints.against import IDS, shaken
-from tests.engine.checkpoints.gguf_files import ARCHITECTURES, write_gguf
+from tests.engine.checkpoints.gguf_files import ARCHITECTURES, ENCODERS, write_gguf
 from tests.engine.checkpoints.test_dropped import SIZES
 
 
@@ -90,11 +91,18 @@ def test_a_converted_model_says_what_the_original_says(name: str, tmp_path: Path
         and not checkpoint.report.notes
         and checkpoint.family == model.config.model_type.replace("mistral", "llama")
     )
+    both = {"decoder_input_ids": IDS.flip(1)} if name == "t5" else {}
     with torch.no_grad():
-        torch.testing.assert_close(run(checkpoint.model, IDS)["logits"], model(IDS).logits, atol=1e-5, rtol=0)
+        torch.testing.assert_close(logits_of(checkpoint), model(IDS, **both).logits, atol=1e-5, rtol=0)
     checkpoint.save(tmp_path / "saved")
     again = load(tmp_path / "saved")
-    assert torch.equal(run(again.model, IDS)["logits"], run(checkpoint.model, IDS)["logits"])
+    state = again.model.state_dict()
+    assert all(torch.equal(state[key], value) for key, value in checkpoint.model.state_dict().items())
+
+
+def logits_of(checkpoint: Checkpoint) -> torch.Tensor:
+    target = None if checkpoint.config.encoder is None else IDS.flip(1)
+    return run(checkpoint.model, IDS, target=target)["logits"]
 
 
 BETWEEN = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
@@ -127,8 +135,67 @@ def test_settings_that_change_a_model_are_read(name: str, more: dict[str, Any], 
         torch.testing.assert_close(run(load(tmp_path).model, ids)["logits"], model(ids).logits, atol=1e-5, rtol=0)
 
 
+def encoder_of(name: str) -> Any:
+    kind = getattr(transformers, name)
+    torch.manual_seed(0)
+    more = {} if name == "T5EncoderModel" else {"max_position_embeddings": 16}
+    return shaken(kind(kind.config_class(**{**SIZES[kind.config_class.model_type], **more})))
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_encoder_says_what_the_original_says_and_pools_as_its_file_asks(name: str, tmp_path: Path) -> None:
+    model = encoder_of(name)
+    write_gguf(model, tmp_path / "model.gguf")
+    checkpoint = load(tmp_path)
+    assert checkpoint.report.ok and not checkpoint.report.notes and checkpoint.family == model.config.model_type
+    found = run(checkpoint.model, IDS)
+    with torch.no_grad():
+        last = model(IDS).last_hidden_state
+    if name != "T5EncoderModel":
+        expected = torch.nn.functional.normalize(last.mean(1), dim=-1)
+        torch.testing.assert_close(found["vector.out"], expected, atol=1e-5, rtol=0)
+    stream = found["final_norm.out" if checkpoint.config.final_norm else "blocks.1.norm2.out"]
+    torch.testing.assert_close(stream, last, atol=1e-5, rtol=0)
+    assert is_writable(checkpoint.config, checkpoint.family)
+    write_file(checkpoint, tmp_path / "again.gguf", "F32")
+    again = load(tmp_path / "again.gguf")
+    check_names(tmp_path / "again.gguf")
+    assert again.config == checkpoint.config and again.report.ok
+    state = again.model.state_dict()
+    assert all(torch.equal(state[key], value) for key, value in checkpoint.model.state_dict().items())
+
+
+def test_deepseek_opens_by_either_way_of_writing_its_keys_and_by_its_own_yarn(tmp_path: Path) -> None:
+    yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 8,
+            "mscale": 0.707, "mscale_all_dim": 0.707}  # fmt: skip
+    for name, more in (("deepseek_v2", {"q_lora_rank": None}), ("deepseek_v3", {"rope_parameters": yarn})):
+        model = theirs(name, **more)
+        for whole in (False, True):
+            write_gguf(model, tmp_path / "m.gguf", whole_keys=whole)
+            checkpoint = load(tmp_path / "m.gguf")
+            with torch.no_grad():
+                torch.testing.assert_close(logits_of(checkpoint), model(IDS).logits, atol=1e-5, rtol=0)
+        write_gguf(model, tmp_path / "m.gguf", "Q8_0")
+        assert load(tmp_path / "m.gguf").report.ok
+
+
+def test_the_experts_of_gpt_oss_stay_mxfp4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = theirs("gpt_oss", intermediate_size=64)
+    write_gguf(model, tmp_path / "m.gguf", "MXFP4")
+    decoded = load(tmp_path)
+    monkeypatch.setattr(assemble, "DECODED", 0)
+    stays = load(tmp_path)
+    name, kind = "blocks.1.mlp.experts.up.weight", gguf.GGMLQuantizationType.MXFP4
+    assert isinstance(stays.model.get_parameter(name), QuantisedTensor)
+    both = model.get_parameter("model.layers.1.mlp.experts.gate_up_proj").detach().mT[:, 1::2].contiguous().numpy()
+    expected = torch.from_numpy(np.array(dequantize(quantize(both, kind), kind)))
+    assert torch.equal(decoded.model.get_parameter(name), expected)
+    assert torch.equal(logits_of(stays), logits_of(decoded))
+
+
 def test_every_architecture_is_compared() -> None:
-    assert {gguf.MODEL_ARCH_NAMES[arch] for arch, _ in ARCHITECTURES.values()} | {"granitemoe"} == {*KNOWN}
+    compared = [*(arch for arch, _ in ARCHITECTURES.values()), *ENCODERS.values()]
+    assert {gguf.MODEL_ARCH_NAMES[arch] for arch in compared} | {"granitemoe"} == {*KNOWN}
 
 
 @pytest.mark.parametrize("scheme", ["Q8_0", "Q4_0"])
@@ -157,7 +224,20 @@ def test_quantised_weights_stay_so_and_say_what_their_numbers_say(
     assert torch.equal(run(again.model, IDS)["logits"], run(decoded.model, IDS)["logits"])
 
 
-@pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3", "gpt2", "phi3", "mixtral", "gemma"])
+def check_names(path: Path) -> None:
+    """Every tensor of a file is one that ggml's package knows of the architecture."""
+    header = read_header(path)
+    arch = {name: arch for arch, name in gguf.MODEL_ARCH_NAMES.items()}[header.metadata["general.architecture"]]
+    known = {gguf.TENSOR_NAMES[one] for one in gguf.MODEL_TENSORS[arch]}
+    names = {re.sub(r"blk\.\d+", "blk.{bid}", name).rpartition(".")[0] for name in header.tensors}
+    assert names <= known, names - known
+
+
+WRITTEN = ("llama", "qwen2", "qwen3", "gpt2", "phi3", "mixtral", "gemma", "cohere2", "glm4", "exaone4", "gpt_oss",
+           "deepseek_v2", "deepseek_v3", "olmo3", "t5")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
 def test_what_is_written_opens_as_it_was_here_and_in_transformers(name: str, tmp_path: Path) -> None:
     model = theirs(name)
     model.save_pretrained(tmp_path / "folder")
@@ -165,9 +245,13 @@ def test_what_is_written_opens_as_it_was_here_and_in_transformers(name: str, tmp
     assert is_writable(checkpoint.config, checkpoint.family)
     write_file(checkpoint, tmp_path / "whole.gguf", "F32")
     again = load(tmp_path / "whole.gguf")
-    assert again.report.ok and torch.equal(run(again.model, IDS)["logits"], run(checkpoint.model, IDS)["logits"])
+    state = again.model.state_dict()
+    assert again.report.ok
+    check_names(tmp_path / "whole.gguf")
+    assert all(torch.equal(state[key], value) for key, value in checkpoint.model.state_dict().items())
     write_file(checkpoint, tmp_path / "small.gguf", "Q8_0")
-    assert any(row.dtype == "Q8_0" for row in load(tmp_path / "small.gguf").report.rows)
+    small = load(tmp_path / "small.gguf").report
+    assert small.ok and any(row.dtype == ("float16" if name == "t5" else "Q8_0") for row in small.rows)
     if name == "llama":  # of others transformers reads no biases, or no sizes
         opened = type(model).from_pretrained(tmp_path, gguf_file="small.gguf").eval()
         with torch.no_grad():
