@@ -5,11 +5,13 @@ What is written is read again before it is kept: only a model that comes back th
 
 from __future__ import annotations
 
+import base64
 import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -34,18 +36,28 @@ from engine.checkpoints.gguf.settings import (
     read_settings,
     read_vector,
 )
-from engine.checkpoints.gguf.tokenizer import CONTROL, CUTS, NORMAL, PREFIX, USER_DEFINED, tokenizer_files
+from engine.checkpoints.gguf.tokenizer import (
+    CONTROL,
+    CUTS,
+    NORMAL,
+    PREFIX,
+    ROLES,
+    UNKNOWN,
+    USER_DEFINED,
+    tokenizer_files,
+)
 from engine.checkpoints.weights import Weights
 from engine.json_text import parse_json
 from engine.model.config import ModelConfig
 from engine.model.quantised import SCHEMES
 from engine.tokenizers import FastTokenizer, read_tokenizer
-from engine.tokenizers.spm import SentencePieceTokenizer
+from engine.tokenizers.charsmap import SPACE
+from engine.tokenizers.spm import UNIGRAM, SentencePieceTokenizer
 
 VERSION, STEP = 3, 32
 TYPES = {name: number for number, name in {**FLOATS, **QUANTISED}.items()}
 FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9}  # general.file_type
-U32, F32, BOOL, TEXT, ARRAY, I32 = 4, 6, 7, 8, 9, 5
+U8, U32, F32, BOOL, TEXT, ARRAY, I32 = 0, 4, 6, 7, 8, 9, 5
 # Whose queries, keys and values are one tensor, and whose gate and second map of the MLP are.
 FUSED = ("phi3", "gpt2", "gptneox", "falcon", "bloom", "mpt", "nomic-bert", "modern-bert")
 FUSED_MLP = ("phi3", "glm4", "modern-bert")
@@ -260,7 +272,7 @@ def say_tokenizer(tokenizer: Any) -> dict[str, Any]:
     if isinstance(tokenizer, SentencePieceTokenizer):
         candidates: Iterable[dict[str, Any]] = [say_sentencepiece(tokenizer)]
     elif isinstance(tokenizer, FastTokenizer):
-        candidates = say_bpe(tokenizer)
+        candidates = chain(say_bpe(tokenizer), say_words(tokenizer), say_unigram(tokenizer))
     else:
         return {}
     return next((said for said in candidates if reads_alike(tokenizer, said)), {})
@@ -268,10 +280,9 @@ def say_tokenizer(tokenizer: Any) -> dict[str, Any]:
 
 def roles_of(tokenizer: FastTokenizer, ids: Mapping[str, int]) -> dict[str, Any]:
     """Special tokens by their roles, and whether they stand around a text."""
-    names = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
     said: dict[str, Any] = {
-        f"{name}_token_id": ids[token]
-        for role, name in names.items()
+        name: ids[token]
+        for role, name in ROLES.items()
         if (token := tokenizer.roles.get(role)) is not None and token in ids
     }
     around = tokenizer.encode("").ids
@@ -284,23 +295,70 @@ def roles_of(tokenizer: FastTokenizer, ids: Mapping[str, int]) -> dict[str, Any]
 def say_sentencepiece(tokenizer: SentencePieceTokenizer) -> dict[str, Any]:
     model = tokenizer.model
     said: dict[str, Any] = {
-        "model": "llama", "tokens": [piece.text for piece in model.pieces],
+        "model": "t5" if model.kind == UNIGRAM else "llama", "tokens": [piece.text for piece in model.pieces],
         "scores": [float(piece.score) for piece in model.pieces], "token_type": [piece.type for piece in model.pieces],
         "add_space_prefix": model.dummy_prefix, "remove_extra_whitespaces": model.one_space,
     }  # fmt: skip
+    said |= {"precompiled_charsmap": model.charsmap} if model.charsmap else {}
     said |= roles_of(tokenizer, {piece.text: id for id, piece in enumerate(model.pieces)})
     return {PREFIX + name: value for name, value in said.items()}
+
+
+def list_tokens(tokenizer: FastTokenizer) -> tuple[dict[str, int], list[str], list[int]] | None:
+    """Ids by token, and the tokens and their types in the order of their ids; None where ids are left out."""
+    ids = tokenizer.fast.get_vocab(with_added_tokens=True)
+    if sorted(ids.values()) != list(range(len(ids))):
+        return None
+    added = tokenizer.fast.get_added_tokens_decoder()
+    types = [NORMAL if id not in added else CONTROL if added[id].special else USER_DEFINED for id in range(len(ids))]
+    return ids, sorted(ids, key=ids.__getitem__), types
+
+
+def say_words(tokenizer: FastTokenizer) -> Iterator[dict[str, Any]]:
+    """Metadata of BERT's WordPiece, whose tokens at the start of a word get a mark and the others lose theirs."""
+    listed = list_tokens(tokenizer)
+    if parse_json(tokenizer.fast.to_str())["model"].get("type") != "WordPiece" or listed is None:
+        return
+    ids, tokens, types = listed
+    marked = [
+        token if kind == CONTROL else token[2:] if token.startswith("##") else SPACE + token
+        for token, kind in zip(tokens, types, strict=True)
+    ]
+    roles = {name: id for name, id in roles_of(tokenizer, ids).items() if not name.startswith("add_")}
+    roles |= {"bos_token_id": roles["cls_token_id"]} if "cls_token_id" in roles else {}
+    said = {"model": "bert", "pre": "default", "tokens": marked, "token_type": types, **roles}
+    yield {PREFIX + name: value for name, value in said.items()}
+
+
+def say_unigram(tokenizer: FastTokenizer) -> Iterator[dict[str, Any]]:
+    """Metadata of a Unigram as transformers has it."""
+    whole, listed = parse_json(tokenizer.fast.to_str()), list_tokens(tokenizer)
+    if whole["model"].get("type") != "Unigram" or listed is None:
+        return
+    ids, tokens, types = listed
+    unknown, scores = whole["model"]["unk_id"], dict(whole["model"]["vocab"])
+    normal = whole["normalizer"] or {}
+    tables = [one.get("precompiled_charsmap") for one in normal.get("normalizers", [normal])]
+    said = {
+        "model": "t5", "tokens": tokens, "scores": [float(scores.get(token, 0.0)) for token in tokens],
+        "token_type": [UNKNOWN if id == unknown else kind for id, kind in enumerate(types)],
+        **roles_of(tokenizer, ids), "unknown_token_id": unknown,
+    }  # fmt: skip
+    if table := next(filter(None, tables), None):
+        said["precompiled_charsmap"] = base64.b64decode(table)
+    for space in (True, False):
+        for one in (True, False):
+            more = {"add_space_prefix": space, "remove_extra_whitespaces": one}
+            yield {PREFIX + name: value for name, value in (said | more).items()}
 
 
 def say_bpe(tokenizer: FastTokenizer) -> Iterator[dict[str, Any]]:
     """Metadata of a byte-level BPE, by each way of cutting a text that GGUF has."""
     model = parse_json(tokenizer.fast.to_str())["model"]
-    ids = tokenizer.fast.get_vocab(with_added_tokens=True)
-    if model.get("type") != "BPE" or sorted(ids.values()) != list(range(len(ids))):
+    listed = list_tokens(tokenizer)
+    if model.get("type") != "BPE" or listed is None:
         return
-    tokens = sorted(ids, key=ids.__getitem__)
-    added = tokenizer.fast.get_added_tokens_decoder()
-    types = [NORMAL if id not in added else CONTROL if added[id].special else USER_DEFINED for id in range(len(ids))]
+    ids, tokens, types = listed
     merges = [one if isinstance(one, str) else " ".join(one) for one in model["merges"]]
     said = {"model": "gpt2", "tokens": tokens, "token_type": types, "merges": merges, **roles_of(tokenizer, ids)}
     for pre in CUTS:
@@ -329,6 +387,8 @@ def text(value: str) -> bytes:
 
 def pack_value(value: Any) -> bytes:
     """A value of the metadata behind its type."""
+    if isinstance(value, bytes):
+        return struct.pack("<IIQ", ARRAY, U8, len(value)) + value
     if isinstance(value, list):
         return struct.pack("<I", ARRAY) + pack_list(value)
     if isinstance(value, bool):
