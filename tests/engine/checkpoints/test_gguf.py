@@ -28,6 +28,8 @@ from tokenizers import (
     trainers,
 )
 
+from engine.analysis.arithmetic import explain
+from engine.analysis.arithmetic.explanation import Number
 from engine.checkpoints import Checkpoint, assemble, load
 from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.gguf.header import read_header
@@ -66,6 +68,11 @@ def test_every_scheme_gives_the_numbers_of_ggml_to_the_last_bit(name: str) -> No
         expected = torch.from_numpy(np.array(dequantize(blocks, kind))).view(4, -1)
     stored = torch.from_numpy(blocks).view(4, -1)
     assert torch.equal(scheme.read(stored), expected) and scheme.is_finite(stored) == bool(expected.isfinite().all())
+    for index in range(0, expected.shape[1], 7):
+        integer, factor, added = scheme.as_stored(stored[2], index)
+        with np.errstate(over="ignore"):
+            number = np.float32(factor) * np.float32(integer) + np.float32(added or 0)
+        assert integer == int(integer) and number == expected[2, index]
     if scheme.scales:
         blocks[9, scheme.scales[0] : scheme.scales[0] + 2] = np.array([np.nan], np.float16).view(np.uint8)
         assert not scheme.is_finite(stored)
@@ -497,3 +504,32 @@ def test_a_damaged_header_ends_in_a_sentence(data: st.DataObject) -> None:
             assert len(read_header(path).tensors) < 2  # of which the file has one
         except ValueError as error:
             assert str(path) in str(error) or "in m.gguf" in str(error)
+
+
+@pytest.mark.parametrize("scheme", ["Q8_0", "Q4_1"])
+def test_a_product_says_how_the_file_stores_its_weight(
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_gguf(theirs("qwen3_moe", moe_intermediate_size=32), tmp_path / "m.gguf", scheme)
+    plain = load(tmp_path).model
+    monkeypatch.setattr(assemble, "DECODED", 0)
+    model = load(tmp_path).model
+    trace = run(model, IDS)
+    for hook, place in (
+        ("blocks.1.attn.q", (2, 5, 1)),
+        ("blocks.1.mlp.experts.up", (2, 7, 0)),
+        ("embed.tokens", (1, 9)),
+    ):
+        found, decoded = explain(model, trace, hook, *place), explain(plain, run(plain, IDS), hook, *place)
+        first, *rest = found.lines
+        assert tuple(rest) == decoded.lines and found.recomputed == decoded.recomputed
+        integer, scale, *added, value = (part.value for part in first if isinstance(part, Number))
+        assert f"in {scheme}, " in str(first[0]) and len(added) == (scheme == "Q4_1")
+        assert np.float32(integer) * np.float32(scale) + np.float32(sum(added)) == np.float32(value)
+        if found.products is not None:
+            at = found.products.largest(1)[0][0]
+            assert (
+                value == float(found.products.right.values[at])
+                and f"[{at}, 5]" in str(first[0])
+                or "7]" in str(first[0])
+            )
