@@ -15,15 +15,18 @@ from engine.model.config import ModelConfig
 from engine.model.quantised.tensor import take_rows
 
 BOTH = ("weight", "bias")
+BLOCK = re.compile(r"blk\.(\d+)\.")
 PARTS = {"q": "q", "k": "k", "v": "v", "o": "out"}
 TIED = {"output.weight": "token_embd.weight"}
 NORMS = {
-    "gpt_oss": ("attn_norm", "post_attention_norm"),
-    **dict.fromkeys(("bert", "nomic_bert"), ("attn_output_norm", "layer_output_norm")),
+    **dict.fromkeys(("gpt_oss", "glm4_moe"), ("attn_norm", "post_attention_norm")),
+    **dict.fromkeys(("bert", "distilbert", "nomic_bert"), ("attn_output_norm", "layer_output_norm")),
 }  # of families that call the norms of attention and MLP otherwise
 LATENT_FAMILIES = frozenset(("deepseek_v2", "deepseek_v3"))
 # Families whose queries and keys turn by halves of a head and stand in GGUF as neighbours, as llama.cpp turns them.
-AS_NEIGHBOURS = frozenset(("llama", "granite", "granitemoe", "olmo", "smollm3", "mixtral", "mistral"))
+AS_NEIGHBOURS = frozenset(
+    ("llama", "granite", "granitemoe", "granitemoeshared", "olmo", "smollm3", "mixtral", "mistral")
+)
 
 
 def split_heads(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
@@ -104,6 +107,9 @@ def gguf_rows(family: str, config: ModelConfig, stored: Collection[str]) -> tupl
     first."""
     known = {re.sub(r"\.\d+\.", ".{}.", name, count=1) for name in stored}
     rows = list(iterate_t5_rows(config, known) if family == "t5" else iterate_rows(family, config, known))
+    if family == "glm4_moe":  # of which a layer behind the others guesses ahead
+        numbered = ((name, BLOCK.match(name)) for name in stored)
+        rows += [(name, DROPPED) for name, found in numbered if found and int(found[1]) >= config.layers]
     return tuple(sorted(rows, key=lambda row: not known.issuperset((row[0],) if isinstance(row[0], str) else row[0])))
 
 

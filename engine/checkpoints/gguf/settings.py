@@ -32,6 +32,7 @@ RMS, LAYER = "attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"
 THETA = 10_000.0  # where a file says nothing (llama.cpp's default)
 SIGMOID = 2  # of expert_gating_func, where 1 is softmax
 POOLED: Mapping[int, Pooling] = {1: "mean", 2: "first", 3: "last"}  # pooling_type, where 0 is none
+SHARED = "expert_shared_feed_forward_length"
 LOG_MULTIPLIER = "rope.scaling.yarn_log_multiplier"
 
 
@@ -61,12 +62,13 @@ class Said:
 @dataclass(frozen=True)
 class Architecture:
     """`family` is transformers' model_type, or a function of what is said, `keys` are names of the file by those of
-    config.json, and `more` are other keys of config.json. An encoder's is read as `encoder`, transformers' class."""
+    config.json, and `more` are other keys of config.json. What is an encoder is read as
+    transformers' class that `encoder` has for its family."""
 
     family: str | Callable[[Said], str]
     keys: Mapping[str, str] = field(default_factory=dict)
     more: Callable[[Said], Table] = lambda said: {}
-    encoder: str | None = None
+    encoder: Mapping[str, str] = field(default_factory=dict)
 
 
 def of_heads(said: Said) -> Table:
@@ -193,22 +195,37 @@ def of_gpt_oss(said: Said) -> Table:
     return of_heads(said) | read_layer_types(said) | rotary
 
 
+def of_routed(said: Said) -> Table:
+    """Experts with shared ones beside them, behind layers that have none."""
+    groups, first = said["expert_group_count"] or 1, said["leading_dense_block_count"] or 0
+    return {
+        "n_routed_experts": said["expert_count"], "num_experts_per_tok": said["expert_used_count"],
+        "moe_intermediate_size": said["expert_feed_forward_length"], "first_k_dense_replace": first,
+        "n_shared_experts": said["expert_shared_count"], "norm_topk_prob": bool(said["expert_weights_norm"]),
+        "routed_scaling_factor": said["expert_weights_scale"] or 1.0, "n_group": groups,
+        "topk_group": said["expert_group_used_count"] or 1,
+        "topk_method": "greedy" if groups == 1 else "group_limited_greedy",
+    }  # fmt: skip
+
+
+def of_glm4_moe(said: Said) -> Table:
+    """The last of a file's layers may be one that guesses a second token ahead, which is not read."""
+    ahead = said["nextn_predict_layers"] or 0
+    layers = one_number("block_count without those that guess ahead", said.size("block_count") - ahead)
+    own = {"num_hidden_layers": layers, "use_qk_norm": said.has("blk.0.attn_q_norm.weight")}
+    biased = {"attention_bias": said.has("blk.0.attn_q.bias")}
+    return of_routed(said) | of_heads(said) | of_parts_of_heads("partial_rotary_factor")(said) | own | biased
+
+
 def of_deepseek2(said: Said) -> Table:
     """Sizes of heads are those of keys and values as they are multiplied, which newer files call `_mla`: without it
     they say there what is cached."""
     turned = said.size("rope.dimension_count")
     width = said.size("attention.key_length_mla", "attention.key_length")
-    groups, first = said["expert_group_count"] or 1, said["leading_dense_block_count"] or 0
-    found = {
+    found = of_routed(said) | {
         "num_key_value_heads": said["attention.head_count"], "kv_lora_rank": said["attention.kv_lora_rank"],
         "q_lora_rank": said["attention.q_lora_rank"], "qk_rope_head_dim": turned, "qk_nope_head_dim": width - turned,
         "v_head_dim": said.size("attention.value_length_mla", "attention.value_length"),
-        "n_routed_experts": said["expert_count"], "moe_intermediate_size": said["expert_feed_forward_length"],
-        "n_shared_experts": said["expert_shared_count"], "first_k_dense_replace": first,
-        "routed_scaling_factor": said["expert_weights_scale"] or 1.0,
-        "norm_topk_prob": bool(said["expert_weights_norm"]), "n_group": groups,
-        "topk_group": said["expert_group_used_count"] or 1,
-        "topk_method": "greedy" if groups == 1 else "group_limited_greedy",
     }  # fmt: skip
     scaling, more = read_rotary(said).get("rope_scaling"), said[LOG_MULTIPLIER]
     if scaling and isinstance(more, float) and more:
@@ -253,7 +270,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "qwen2": Architecture("qwen2", OF_RMS),
     "qwen2moe": Architecture(
         "qwen2_moe",
-        {**OF_RMS, **EXPERTS, "shared_expert_intermediate_size": "expert_shared_feed_forward_length"},
+        {**OF_RMS, **EXPERTS, "shared_expert_intermediate_size": SHARED},
         of_qwen2_experts,
     ),
     "qwen3": Architecture("qwen3", OF_RMS, of_qwen3),
@@ -283,7 +300,9 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "command-r": Architecture("cohere", {"layer_norm_eps": LAYER, "logit_scale": "logit_scale"}),
     "granite": Architecture("granite", OF_RMS, of_granite),
     "granitemoe": Architecture(
-        "granitemoe", {**OF_RMS, "num_local_experts": "expert_count", "num_experts_per_tok": "expert_used_count"},
+        lambda said: "granitemoeshared" if said[SHARED] else "granitemoe",
+        {**OF_RMS, "shared_intermediate_size": SHARED,
+         "num_local_experts": "expert_count", "num_experts_per_tok": "expert_used_count"},
         of_granite,
     ),
     "smollm3": Architecture("smollm3", OF_RMS, of_smollm3),
@@ -301,17 +320,24 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     ),
     "deepseek2": Architecture(
         lambda said: "deepseek_v3" if said["expert_gating_func"] == SIGMOID else "deepseek_v2",
-        {**OF_RMS, "num_experts_per_tok": "expert_used_count"},
+        OF_RMS,
         of_deepseek2,
     ),
-    "bert": Architecture("bert", {"layer_norm_eps": LAYER}, count_segments, "BertModel"),
-    "nomic-bert": Architecture("nomic_bert", {"layer_norm_eps": LAYER}, count_segments, "NomicBertModel"),
+    "glm4moe": Architecture("glm4_moe", OF_RMS, of_glm4_moe),
+    "bert": Architecture(
+        lambda said: "bert" if said.has("token_types.weight") else "distilbert", {"layer_norm_eps": LAYER},
+        lambda said: count_segments(said) | {"hidden_dim": said["feed_forward_length"]},
+        {"bert": "BertModel", "distilbert": "DistilBertModel"},
+    ),
+    "nomic-bert": Architecture(
+        "nomic_bert", {"layer_norm_eps": LAYER}, count_segments, {"nomic_bert": "NomicBertModel"}
+    ),
     "modern-bert": Architecture(
         "modernbert", {"norm_eps": LAYER, "local_attention": "attention.sliding_window"}, of_modern_bert,
-        "ModernBertModel",
+        {"modernbert": "ModernBertModel"},
     ),
     "t5": Architecture("t5", OF_T5, of_t5),
-    "t5encoder": Architecture("t5", OF_T5, of_t5, "T5EncoderModel"),
+    "t5encoder": Architecture("t5", OF_T5, of_t5, {"t5": "T5EncoderModel"}),
 }  # fmt: skip
 
 
@@ -339,7 +365,7 @@ def read_settings(weights: Weights) -> dict[str, Any]:
         "vocab_size": count_tokens(said),
         "tie_word_embeddings": "output.weight" not in weights,
     }
-    found |= {"architectures": [chosen.encoder]} if chosen.encoder else {}
+    found |= {"architectures": [chosen.encoder[family]]} if chosen.encoder else {}
     found |= read_rotary(said)
     found |= {key: said[theirs] for key, theirs in chosen.keys.items() if said[theirs] is not None}
     found |= chosen.more(said)

@@ -32,6 +32,7 @@ from engine.checkpoints.gguf.settings import (
     LOG_MULTIPLIER,
     POOLED,
     RMS,
+    SHARED,
     SIGMOID,
     read_settings,
     read_vector,
@@ -63,7 +64,10 @@ FUSED = ("phi3", "gpt2", "gptneox", "falcon", "bloom", "mpt", "nomic-bert", "mod
 FUSED_MLP = ("phi3", "glm4", "modern-bert")
 PATTERNED = ("exaone4", "olmo2", "modern-bert")  # which say which layers have a window
 AS_FLOATS = ("position_embd", "token_types")  # which llama.cpp adds up, and does not decode
-SEVERAL = {"llama": ("llama", "mixtral"), "olmo2": ("olmo2", "olmo3"), "deepseek2": ("deepseek_v2", "deepseek_v3")}
+SEVERAL = {
+    "llama": ("llama", "mixtral"), "olmo2": ("olmo2", "olmo3"), "deepseek2": ("deepseek_v2", "deepseek_v3"),
+    "granitemoe": ("granitemoe", "granitemoeshared"), "bert": ("bert", "distilbert"),
+}  # fmt: skip
 TRIED = (
     "The cat sat on the mat, and it didn't move;  2 + 40 = 12345.\n\n\tÉtés, naïve, 中文!?", "I'LL  be\r\n there...",
     " x=f(3.14)*'a' <b>", "def run(x): return x**2",
@@ -124,7 +128,7 @@ def say_in_gguf(
     own = sorted(ARCHITECTURES, key=lambda name: ARCHITECTURES[name].family != family)
     for name in own:
         said = {"general.architecture": name} | {f"{name}.{key}": value for key, value in settings_of(config).items()}
-        said |= {f"{name}.attention.sliding_window_pattern": one for one in name_windows(name, config)}
+        said |= {f"{name}.{key}": value for key, value in own_settings(name, config).items()}
         for one in families_of(name):
             tensors = tensors_of(one, name, config, state)
             if tensors and comes_back(config, said, tensors):
@@ -141,7 +145,7 @@ def families_of(name: str) -> Iterator[Family]:
 
 
 def find_family(name: str, family: str) -> Family:
-    encoder = ARCHITECTURES[name].encoder
+    encoder = ARCHITECTURES[name].encoder.get(family)
     return next(
         one
         for one in FAMILIES[family]
@@ -226,13 +230,20 @@ def settings_of(config: ModelConfig) -> dict[str, Any]:
     return found | {name: value for name, value in more.items() if value is not None}
 
 
-def name_windows(name: str, config: ModelConfig) -> list[int] | list[list[bool]]:
-    """Which layers have the window, where an architecture says so: each layer, or one in how many has none."""
-    attention = config.attention
-    if attention.window is None or name not in PATTERNED:
-        return []
-    slides = [attention.windowed is None or layer in attention.windowed for layer in range(config.layers)]
-    return [slides] if name != "modern-bert" else [3]
+def own_settings(name: str, config: ModelConfig) -> dict[str, Any]:
+    """What single architectures say: which layers have the window (each, or one in how many has none), and what is
+    scaled."""
+    attention, found = config.attention, dict[str, Any]()
+    if attention.window is not None and name in PATTERNED:
+        slides = [attention.windowed is None or layer in attention.windowed for layer in range(config.layers)]
+        found["attention.sliding_window_pattern"] = 3 if name == "modern-bert" else slides
+    if name in ("command-r", "cohere2"):
+        found["logit_scale"] = float(config.head.scale)
+    if name.startswith("granite"):
+        scale = config.d_head**-0.5 if attention.scale is None else attention.scale
+        found |= {"attention.scale": float(scale), "logit_scale": 1 / config.head.scale}
+        found |= {"embedding_scale": float(config.embedding.scale), "residual_scale": float(config.residual_scale)}
+    return found
 
 
 def settings_of_experts(config: ModelConfig) -> dict[str, Any]:
@@ -247,7 +258,7 @@ def settings_of_experts(config: ModelConfig) -> dict[str, Any]:
         "expert_group_count": experts.groups, "expert_group_used_count": experts.groups_used,
     }  # fmt: skip
     if experts.shared:
-        found |= {"expert_shared_count": experts.shared // mlp.d_mlp}
+        found |= {"expert_shared_count": experts.shared // mlp.d_mlp, SHARED: experts.shared}
     return found | ({} if experts.d_dense is None else {"feed_forward_length": experts.d_dense})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -95,9 +96,13 @@ ARCHITECTURES: Mapping[str, tuple[Any, Change | None]] = {
     "deepseek_v2": (Arch.DEEPSEEK2, None),
     "deepseek_v3": (Arch.DEEPSEEK2, None),
     "t5": (Arch.T5, None),
+    "glm4_moe": (Arch.GLM4_MOE, None),
+    "granitemoe": (Arch.GRANITE_MOE, of_llama),
+    "granitemoeshared": (Arch.GRANITE_MOE, of_llama),
 }
 ENCODERS: Mapping[str, Any] = {
-    "BertModel": Arch.BERT, "NomicBertModel": Arch.NOMIC_BERT, "ModernBertModel": Arch.MODERN_BERT,
+    "BertModel": Arch.BERT, "DistilBertModel": Arch.BERT, "RobertaModel": Arch.BERT,
+    "NomicBertModel": Arch.NOMIC_BERT, "ModernBertModel": Arch.MODERN_BERT,
     "T5EncoderModel": Arch.T5ENCODER,
 }  # fmt: skip
 
@@ -116,7 +121,7 @@ def write_gguf(
     for name, value in tokenizer.items():
         add(writer, name, value)
     names = gguf.get_tensor_name_map(arch, model.config.num_hidden_layers)
-    for name, tensor in as_saved(model) if encoder is not None else without_doubles(model):
+    for name, tensor in as_saved(model) if encoder or kind.startswith("granitemoe") else without_doubles(model):
         layer = name.split(".")[2] if name.startswith("model.layers.") else ""
         if kind == "gpt_oss" and ".experts." in name:
             write_gpt_oss_experts(writer, layer, name, tensor, quantised)
@@ -132,6 +137,11 @@ def write_gguf(
             write_tensor(writer, f"blk.{layer}.{end}", tensor, quantised)
             continue
         changed = (change(name, tensor, config) if change else tensor).float()
+        if name.endswith("input_linear.weight"):  # Granite's
+            end = "shexp" if "shared" in name else "exps"
+            for part, one in zip(("gate", "up"), changed.chunk(2, dim=changed.dim() - 2), strict=True):
+                write_tensor(writer, f"blk.{layer}.ffn_{part}_{end}.weight", one, quantised)
+            continue
         if name.endswith((".experts.gate_up_proj", ".experts.down_proj")):  # transformers 5 has them stacked
             parts = [changed] if name.endswith("down_proj") else changed.chunk(2, dim=1)
             ends = ["ffn_down_exps"] if name.endswith("down_proj") else ["ffn_gate_exps", "ffn_up_exps"]
@@ -163,7 +173,10 @@ def as_saved(model: Any) -> list[tuple[str, Tensor]]:
     with TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         saved = load_file(Path(folder) / "model.safetensors")
-    named = {name.removeprefix("bert.").removeprefix("nomic_bert."): tensor for name, tensor in saved.items()}
+    named = {re.sub(r"^(nomic_|distil|ro)?bert(a)?\.", "", name): tensor for name, tensor in saved.items()}
+    if model.config.model_type == "roberta":  # whose first rows of positions are not used
+        table = "embeddings.position_embeddings.weight"
+        named[table] = named[table][model.config.pad_token_id + 1 :].contiguous()
     return [pair for pair in named.items() if not pair[0].startswith(("pooler.", "embeddings.position_ids"))]
 
 
@@ -208,6 +221,28 @@ def llama3_factors(rotary: Mapping[str, Any], size: int) -> np.ndarray:
     return np.array(found, np.float32)
 
 
+def write_layer_ahead(writer: Any, config: Any) -> None:
+    """A layer behind the others that guesses a second token ahead, of which two tensors do here."""
+    writer.add_block_count(config.num_hidden_layers + 1)
+    writer.add_nextn_predict_layers(1)
+    for name in ("attn_q", "nextn.eh_proj"):
+        writer.add_tensor(f"blk.{config.num_hidden_layers}.{name}.weight", np.zeros((4, 4), np.float32))
+
+
+def write_routed(writer: Any, config: Any) -> None:
+    writer.add_leading_dense_block_count(config.first_k_dense_replace)
+    writer.add_expert_count(config.n_routed_experts)
+    writer.add_expert_shared_count(config.n_shared_experts)
+    writer.add_expert_weights_scale(config.routed_scaling_factor)
+    sigmoid = config.model_type != "deepseek_v2"
+    kinds = gguf.ExpertGatingFuncType
+    writer.add_expert_gating_func(kinds.SIGMOID if sigmoid else kinds.SOFTMAX)
+    if sigmoid:
+        writer.add_expert_weights_norm(config.norm_topk_prob)
+        writer.add_expert_group_count(config.n_group)
+        writer.add_expert_group_used_count(config.topk_group)
+
+
 def write_more_settings(writer: Any, config: Any, whole_keys: bool) -> None:
     """What the converters of single families write."""
     kind, types = config.model_type, getattr(config, "layer_types", None)
@@ -220,7 +255,7 @@ def write_more_settings(writer: Any, config: Any, whole_keys: bool) -> None:
         writer.add_sliding_window(config.local_attention)
         writer.add_rope_freq_base(config.rope_parameters["full_attention"]["rope_theta"])
         writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
-    if kind in ("bert", "nomic_bert", "modernbert"):
+    if kind in ("bert", "distilbert", "roberta", "nomic_bert", "modernbert"):
         writer.add_causal_attention(False)
         writer.add_pooling_type(gguf.PoolingType.MEAN)
     if kind == "t5":
@@ -229,6 +264,12 @@ def write_more_settings(writer: Any, config: Any, whole_keys: bool) -> None:
         writer.add_decoder_start_token_id(config.decoder_start_token_id)
         writer.add_relative_attn_buckets_count(config.relative_attention_num_buckets)
         writer.add_layer_norm_rms_eps(config.layer_norm_epsilon)
+    if kind == "granitemoeshared":
+        writer.add_expert_shared_feed_forward_length(config.shared_intermediate_size)
+    if kind == "glm4_moe":
+        write_layer_ahead(writer, config)
+    if kind in ("deepseek_v2", "deepseek_v3", "glm4_moe"):
+        write_routed(writer, config)
     if kind not in ("deepseek_v2", "deepseek_v3"):
         return
     writer.add_rope_dimension_count(config.qk_rope_head_dim)
@@ -242,20 +283,9 @@ def write_more_settings(writer: Any, config: Any, whole_keys: bool) -> None:
         writer.add_value_length(config.kv_lora_rank)
         writer.add_key_length_mla(width)
         writer.add_value_length_mla(config.v_head_dim)
-    writer.add_leading_dense_block_count(config.first_k_dense_replace)
     writer.add_kv_lora_rank(config.kv_lora_rank)
     if config.q_lora_rank is not None:
         writer.add_q_lora_rank(config.q_lora_rank)
-    writer.add_expert_count(config.n_routed_experts)
-    writer.add_expert_shared_count(config.n_shared_experts)
-    writer.add_expert_weights_scale(config.routed_scaling_factor)
-    sigmoid = kind == "deepseek_v3"
-    kinds = gguf.ExpertGatingFuncType
-    writer.add_expert_gating_func(kinds.SIGMOID if sigmoid else kinds.SOFTMAX)
-    if sigmoid:
-        writer.add_expert_weights_norm(config.norm_topk_prob)
-        writer.add_expert_group_count(config.n_group)
-        writer.add_expert_group_used_count(config.topk_group)
     if (all_dim := config.rope_parameters.get("mscale_all_dim")) is not None:
         writer.add_rope_scaling_yarn_log_mul(0.1 * all_dim)
 
@@ -263,10 +293,11 @@ def write_more_settings(writer: Any, config: Any, whole_keys: bool) -> None:
 def write_settings(writer: Any, config: Any) -> None:
     get = lambda *names: next((v for one in names if (v := getattr(config, one, None)) is not None), None)  # noqa: E731
     heads, width = get("num_attention_heads", "n_head"), get("hidden_size", "n_embd", "d_model")
-    writer.add_context_length(get("max_position_embeddings", "seq_length", "max_seq_len") or 32)
+    unused = config.pad_token_id + 1 if config.model_type == "roberta" else 0
+    writer.add_context_length((get("max_position_embeddings", "seq_length", "max_seq_len") or 32) - unused)
     writer.add_embedding_length(width)
     writer.add_block_count(get("num_hidden_layers", "n_layer"))
-    writer.add_feed_forward_length(get("ffn_hidden_size", "n_inner", "intermediate_size") or 4 * width)
+    writer.add_feed_forward_length(get("ffn_hidden_size", "n_inner", "intermediate_size", "hidden_dim") or 4 * width)
     writer.add_head_count(heads)
     groups = get("num_key_value_heads")
     if config.model_type == "falcon":
