@@ -56,7 +56,9 @@ class Said:
 
     @property
     def head_size(self) -> int:
-        return int(self["attention.key_length"] or self["embedding_length"] // self["attention.head_count"])
+        if self["attention.key_length"]:
+            return self.size("attention.key_length")
+        return self.size("embedding_length") // self.size("attention.head_count")
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def of_qwen2_experts(said: Said) -> Table:
 def of_gemma(said: Said, wide_layers: int = 0) -> Table:
     """The larger Gemmas divide scores by the size of a head as if all heads made the width, and no file says so."""
     apart = said["block_count"] == wide_layers
-    scale = said["embedding_length"] // said["attention.head_count"] if apart else said.head_size
+    scale = said.size("embedding_length") // said.size("attention.head_count") if apart else said.head_size
     return of_heads(said) | {"query_pre_attn_scalar": scale, "hidden_activation": "gelu_pytorch_tanh"}
 
 
@@ -110,7 +112,8 @@ def of_gemma3(said: Said) -> Table:
 
 def of_parts_of_heads(name: str) -> Callable[[Said], Table]:
     """Tells which share of a head is turned, as `name`."""
-    return lambda said: {name: (said["rope.dimension_count"] or said.head_size) / said.head_size}
+    turned = "rope.dimension_count"
+    return lambda said: {name: (said.size(turned) if said[turned] else said.head_size) / said.head_size}
 
 
 def of_neox(said: Said) -> Table:
@@ -170,8 +173,9 @@ def of_starcoder2(said: Said) -> Table:
 
 def of_smollm3(said: Said) -> Table:
     every = 4  # of whose layers the last is not turned, which no file says
-    turned = [int((layer + 1) % every != 0) for layer in range(said["block_count"])]
-    return of_llama(said) | {"no_rope_layers": turned, "layer_types": ["full_attention"] * said["block_count"]}
+    layers = said.size("block_count")
+    turned = [int((layer + 1) % every != 0) for layer in range(layers)]
+    return of_llama(said) | {"no_rope_layers": turned, "layer_types": ["full_attention"] * layers}
 
 
 def read_layer_types(said: Said) -> Table:
@@ -210,7 +214,7 @@ def of_routed(said: Said) -> Table:
 
 def of_glm4_moe(said: Said) -> Table:
     """The last of a file's layers may be one that guesses a second token ahead, which is not read."""
-    ahead = said["nextn_predict_layers"] or 0
+    ahead = said.size("nextn_predict_layers") if said["nextn_predict_layers"] else 0
     layers = one_number("block_count without those that guess ahead", said.size("block_count") - ahead)
     own = {"num_hidden_layers": layers, "use_qk_norm": said.has("blk.0.attn_q_norm.weight")}
     biased = {"attention_bias": said.has("blk.0.attn_q.bias")}

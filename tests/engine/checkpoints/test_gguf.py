@@ -4,6 +4,7 @@ import io
 import json
 import re
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,11 @@ from engine.checkpoints import Checkpoint, assemble, load
 from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.gguf.header import read_header
 from engine.checkpoints.gguf.settings import ARCHITECTURES as KNOWN
+from engine.checkpoints.gguf.settings import read_settings
 from engine.checkpoints.gguf.tokenizer import CUTS, tokenizer_files
 from engine.checkpoints.gguf.write import is_writable
 from engine.checkpoints.gguf.write import write_gguf as write_file
+from engine.checkpoints.weights import open_weights
 from engine.data.stories import story
 from engine.model.quantised import SCHEMES
 from engine.model.quantised.tensor import QuantisedTensor
@@ -500,6 +503,19 @@ def test_a_file_that_lies_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "m-00001-of-00002.gguf").write_bytes(whole)
     with pytest.raises(FileNotFoundError, match="m-00002-of-00002.gguf is not beside it"):
         load(tmp_path / "m-00001-of-00002.gguf")
+
+
+@pytest.mark.parametrize("name", ["phi", "deepseek_v3", "glm4_moe", "smollm3"])
+def test_a_setting_of_another_kind_ends_in_a_sentence(name: str, tmp_path: Path) -> None:
+    write_gguf(theirs(name), tmp_path / "m.gguf")
+    stored = open_weights(tmp_path / "m.gguf")
+    for key in {*(stored.settings or {})} - {"general.architecture"}:
+        for odd in ("x", -1, 0, [1], 1e30):
+            changed = replace(stored, settings={**(stored.settings or {}), key: odd})
+            try:
+                assert read_settings(changed)["model_type"]
+            except ValueError as error:
+                assert str(error).count(".") >= 1
 
 
 @settings(max_examples=60, deadline=None)
