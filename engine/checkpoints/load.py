@@ -25,7 +25,7 @@ from engine.checkpoints.families import FAMILIES, NATIVE
 from engine.checkpoints.family import Family
 from engine.checkpoints.folder_settings import FolderSettings, read_folder_settings
 from engine.checkpoints.gguf.rows import TIED, gguf_rows
-from engine.checkpoints.gguf.settings import describe_types
+from engine.checkpoints.gguf.settings import describe_types, read_vector
 from engine.checkpoints.gguf.settings import read_settings as read_gguf_settings
 from engine.checkpoints.infer import accept_wrapper, infer
 from engine.checkpoints.keys import ConfigTable
@@ -385,7 +385,7 @@ def open_with_gguf(path: Path, corrections: Mapping[str, Any], rename: Mapping[s
     try:
         theirs = ConfigTable({**read_gguf_settings(weights), **corrections})
         family = choose_family(theirs, weights.shapes)
-        config = read_family_config(family, theirs)
+        config = replace(read_family_config(family, theirs), vector=read_vector(weights))
     except ValueError as error:
         told = str(error).replace("config.json", "its metadata")
         raise ValueError(f"{path} does not open: {told}") from None

@@ -12,11 +12,13 @@ from engine.places import ROOT
 
 # Former names of shipped checkpoints, by which links, recipes and adapters may still name them.
 RENAMED = {"stories-bert": "tales-bert"}
+FLAX = "flax_model.msgpack"
 WEIGHTS = (
     "model.safetensors",
     "model.safetensors.index.json",
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
+    FLAX,
     "adapter_model.safetensors",
 )
 ANSWER_KEY = "answer_key.json"  # which part of a compiled model does what (engine/compiled/)
@@ -69,7 +71,9 @@ class CheckpointLocation:
 
 def is_part(name: str) -> bool:
     """True for a name of a file that can belong to a checkpoint."""
-    return name in BESIDE or name.endswith((*KINDS, *OF_TOKENIZERS, *(f"{kind}.index.json" for kind in KINDS)))
+    return name in (*BESIDE, *WEIGHTS) or name.endswith(
+        (*KINDS, *OF_TOKENIZERS, *(f"{kind}.index.json" for kind in KINDS))
+    )
 
 
 def is_part_of_module(name: str) -> bool:
@@ -165,11 +169,11 @@ def path_exists(path: Path) -> bool:
 def find_weights(folder: Path) -> Path | None:
     """Weights file of a folder: one of a usual name, or the only one that can be weights."""
     usual = next((folder / file for file in WEIGHTS if (folder / file).is_file()), None)
-    if usual is not None or not folder.is_dir():
+    if (usual is not None and usual.name != FLAX) or not folder.is_dir():
         return usual
     named = [path for path in folder.iterdir() if path.suffix in KINDS and path.is_file()]
     others = sorted(path for path in named if not OF_TOKENS.fullmatch(path.name))
-    return others[0] if len({re.sub(PART, "", path.name) for path in others}) == 1 else None
+    return others[0] if len({re.sub(PART, "", path.name) for path in others}) == 1 else usual
 
 
 def search_folders(folder: Path) -> tuple[Path, ...]:

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from engine.checkpoints.flax_file import open_flax
 from engine.checkpoints.gguf.tensors import open_gguf
 from engine.checkpoints.memory import describe_unmapped, release_pages
 from engine.checkpoints.torch_pickle import read_torch_pickle
@@ -49,6 +50,17 @@ DTYPES = {
     "U32": "uint32",
     "U64": "uint64",
 }  # safetensors' word -> torch's; others are shown as they are
+ENDINGS = ".safetensors, .gguf, .bin, .pt, .pth, .ckpt or .msgpack"
+# Files of models that hold no checkpoint that Loupe reads, by their endings.
+OTHERS = {
+    ".onnx": "a program that computes a model, in which weights have no names",
+    ".h5": "TensorFlow's file of weights",
+    ".tflite": "a program for TensorFlow Lite",
+    ".ot": "rust-bert's file of weights",
+    ".pkl": "a pickle, which could run any program",
+    ".joblib": "a pickle, which could run any program",
+    ".npz": "arrays of NumPy, which say nothing of a model",
+}
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,7 @@ def weights_of_tensors(tensors: Mapping[str, Tensor], path: Path, mapped: bool) 
 
 
 def open_weights(path: Path) -> Weights:
-    """Open a `.safetensors`, `.gguf`, `.bin`, `.pt` or `.pth` file, or the `.index.json` of a sharded one.
+    """Open a `.safetensors`, `.gguf`, `.bin`, `.pt`, `.pth` or `.msgpack` file, or the `.index.json` of a sharded one.
 
     Raises ValueError for a file that is cut off, damaged, or not what its name says.
     """
@@ -122,7 +134,10 @@ def open_weights(path: Path) -> Weights:
         return replace(
             weights_of_tensors(found.tensors, path, found.mapped), settings=found.settings, notes=found.notes
         )
-    raise ValueError(f"a weights file must end in .safetensors, .gguf, .bin, .pt, .pth or .ckpt, got {path.name}.")
+    if path.suffix == ".msgpack":
+        return Weights(**open_flax(path)._asdict(), metadata={})
+    told = f", {OTHERS[path.suffix]}; fetch model.safetensors of the same model" if path.suffix in OTHERS else ""
+    raise ValueError(f"a weights file must end in {ENDINGS}, got {path.name}{told}.")
 
 
 def write_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:

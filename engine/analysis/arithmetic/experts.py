@@ -18,6 +18,7 @@ from engine.analysis.arithmetic.explanation import (
     setting,
 )
 from engine.analysis.arithmetic.sources import Source
+from engine.analysis.arithmetic.stored import describe_largest
 from engine.model.layers.experts import ExpertLinear, Experts, Router
 from engine.plurals import count_words
 
@@ -93,7 +94,8 @@ def expert_map(source: Source, module: ExpertLinear, name: str, read: str, pos: 
     products = Products(x, w, added)
     tail = "" if added is None else " + b"
     line: Line = (f"expert {expert}: {name} = {x.label} · {label}", tail, " = ", result(products.total))
-    return Steps("linear map", products.total, (line,), (x, w), products)
+    stored = describe_largest(weight[unit], products, f"{label}[{expert}, {{}}, {unit}]")
+    return Steps("linear map", products.total, (*stored, line), (x, w), products)
 
 
 def mixture(source: Source, module: Experts, pos: int, unit: int) -> Steps:

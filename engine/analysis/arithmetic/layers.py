@@ -35,6 +35,7 @@ from engine.analysis.arithmetic.explanation import (
     sum_line,
 )
 from engine.analysis.arithmetic.sources import SUM, Source
+from engine.analysis.arithmetic.stored import describe_largest, describe_stored
 from engine.analysis.arithmetic.vectors import attention_of_probe, component, pooled_component, read_by_vector
 from engine.model.config import MLP as MLPConfig
 from engine.model.config import Patches
@@ -187,7 +188,8 @@ def linear(
     by: tuple = () if scale == 1 else (setting(scale), " · ")
     total = products.total
     line = (f"{result_name} = ", *by, f"{left} · {right}", "" if bias is None else " + b", " = ", result(total))
-    return Steps("linear map", total, (line,), (replace(x, drawn=False), replace(w, drawn=False)), products)
+    stored = describe_largest(weight[unit], products, f"{right}[{{}}, {unit if column is None else column}]")
+    return Steps("linear map", total, (*stored, line), (replace(x, drawn=False), replace(w, drawn=False)), products)
 
 
 def linear_map(source: Source, hook: str, pos: int, module: nn.Linear, *, unit: int, **names: object) -> Steps:
@@ -511,7 +513,8 @@ def embedding(source: Source, module: Embed, name: str, pos: int, unit: int) -> 
     entry = Operand(
         TABLES[name], weight[row, unit : unit + 1].detach().double(), f"{source.hook}.weight", (row, unit), drawn=False
     )
-    return Steps("embedding row", value, (line,), (entry,))
+    stored = describe_stored(weight[row], unit, f"{TABLES[name]}[{row}, {unit}]")
+    return Steps("embedding row", value, (*stored, line), (entry,))
 
 
 def is_placed(patches: Patches) -> bool:

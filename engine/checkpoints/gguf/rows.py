@@ -1,4 +1,4 @@
-"""What GGUF calls the tensors of a decoder, and how they lie there, as llama.cpp writes them."""
+"""What GGUF calls the tensors of a model, and how they lie there, as llama.cpp writes them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.checkpoints.families.deepseek_v3 import LATENT
 from engine.checkpoints.family import DROPPED, SAME, Transform, concatenate
 from engine.model.config import ModelConfig
 from engine.model.quantised.tensor import take_rows
 
 BOTH = ("weight", "bias")
+BLOCK = re.compile(r"blk\.(\d+)\.")
+PARTS = {"q": "q", "k": "k", "v": "v", "o": "out"}
 TIED = {"output.weight": "token_embd.weight"}
+NORMS = {
+    **dict.fromkeys(("gpt_oss", "glm4_moe"), ("attn_norm", "post_attention_norm")),
+    **dict.fromkeys(("bert", "distilbert", "nomic_bert"), ("attn_output_norm", "layer_output_norm")),
+}  # of families that call the norms of attention and MLP otherwise
+LATENT_FAMILIES = frozenset(("deepseek_v2", "deepseek_v3"))
 # Families whose queries and keys turn by halves of a head and stand in GGUF as neighbours, as llama.cpp turns them.
-AS_NEIGHBOURS = frozenset(("llama", "granite", "granitemoe", "olmo", "smollm3", "mixtral", "mistral"))
+AS_NEIGHBOURS = frozenset(
+    ("llama", "granite", "granitemoe", "granitemoeshared", "olmo", "smollm3", "mixtral", "mistral")
+)
 
 
 def split_heads(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
@@ -54,21 +64,61 @@ def one_axis(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
     return [tensors[0].view(-1)]
 
 
+def join_keys(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+    """Keys head in out and values head out in ... as rows of all heads."""
+    keys, values = tensors
+    return [keys.mT.flatten(0, 1), values.flatten(0, 1)]
+
+
+def part_keys(tensors: list[Tensor], config: ModelConfig) -> list[Tensor]:
+    keys, values = (tensor.unflatten(0, (config.attention.heads, -1)) for tensor in tensors)
+    return [keys.mT, values]
+
+
 QKV, HALVES = Transform(split_heads, join), Transform(halve, join)
 ROTARY, GATE = Transform(to_halves, to_neighbours), Transform(one_row, one_axis)
+
+
+KEYS = Transform(join_keys, part_keys)
+OF_LATENT = {
+    "model.layers.{}.self_attn.": "blk.{}.attn_", "kv_a_proj_with_mqa": "kv_a_mqa", "_a_layernorm": "_a_norm",
+    "_proj": "",
+}  # fmt: skip
+
+
+def name_latent(name: str) -> str:
+    """Name of a tensor of attention by a compressed vector."""
+    for theirs, ours in OF_LATENT.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
+def latent_rows() -> Iterator[tuple[Any, ...]]:
+    """Rows of attention by a compressed vector, whose keys and values newer files part and turn."""
+    made = ("blocks.{}.attn.k.weight", "blocks.{}.attn.v.weight")
+    yield ("blk.{}.attn_k_b.weight", "blk.{}.attn_v_b.weight"), made, KEYS
+    rows: tuple[tuple[Any, ...], ...] = LATENT
+    for source, *rest in rows:
+        yield name_latent(source) if isinstance(source, str) else tuple(map(name_latent, source)), *rest
 
 
 def gguf_rows(family: str, config: ModelConfig, stored: Collection[str]) -> tuple[tuple[Any, ...], ...]:
     """The rows of a family's model, in a file of these names: of several that make one tensor those that it has stand
     first."""
     known = {re.sub(r"\.\d+\.", ".{}.", name, count=1) for name in stored}
-    rows = list(iterate_rows(family, config, known))
-    return tuple(sorted(rows, key=lambda row: row[0] not in known))
+    rows = list(iterate_t5_rows(config, known) if family == "t5" else iterate_rows(family, config, known))
+    if family == "glm4_moe":  # of which a layer behind the others guesses ahead
+        numbered = ((name, BLOCK.match(name)) for name in stored)
+        rows += [(name, DROPPED) for name, found in numbered if found and int(found[1]) >= config.layers]
+    return tuple(sorted(rows, key=lambda row: not known.issuperset((row[0],) if isinstance(row[0], str) else row[0])))
 
 
 def iterate_rows(family: str, config: ModelConfig, known: Collection[str]) -> Iterator[tuple[Any, ...]]:
     block, ours = "blk.{}", "blocks.{}"
     turned = ROTARY if family in AS_NEIGHBOURS else SAME
+    norm1, norm2 = NORMS.get(family, ("attn_norm", "ffn_norm"))
+    if family in LATENT_FAMILIES:
+        yield from latent_rows()
     double = f"{block}.attn_norm_2.weight" in known  # Falcon's, whose second is that of attention
     gated = config.mlp is not None and config.mlp.gated
     split = f"{block}.ffn_gate.weight" in known
@@ -76,7 +126,8 @@ def iterate_rows(family: str, config: ModelConfig, known: Collection[str]) -> It
         "token_embd": ("embed.tokens", SAME),
         "position_embd": ("embed.positions", SAME),
         "token_embd_norm": ("embed.norm", SAME),
-        f"{block}.attn_norm": (f"{ours}.norm{2 if double else 1}", SAME),
+        "token_types": ("embed.segments", SAME),
+        f"{block}.{norm1}": (f"{ours}.norm{2 if double else 1}", SAME),
         f"{block}.attn_norm_2": (f"{ours}.norm1", SAME),
         f"{block}.attn_q": (f"{ours}.attn.q", turned),
         f"{block}.attn_k": (f"{ours}.attn.k", turned),
@@ -85,9 +136,9 @@ def iterate_rows(family: str, config: ModelConfig, known: Collection[str]) -> It
         f"{block}.attn_k_norm": (f"{ours}.attn.k_norm", SAME),
         f"{block}.attn_output": (f"{ours}.attn.out", SAME),
         f"{block}.post_attention_norm": (f"{ours}.norm1_after", SAME),
-        f"{block}.ffn_norm": (f"{ours}.norm2", SAME),
+        f"{block}.{norm2}": (f"{ours}.norm2", SAME),
         f"{block}.post_ffw_norm": (f"{ours}.norm2_after", SAME),
-        f"{block}.ffn_gate": (f"{ours}.mlp.pre", SAME),
+        **({f"{block}.ffn_gate": (f"{ours}.mlp.pre", SAME)} if split else {}),
         f"{block}.ffn_up": (f"{ours}.mlp.{'up' if gated and split else 'pre'}", SAME),
         f"{block}.ffn_down": (f"{ours}.mlp.out", SAME),
         f"{block}.ffn_gate_inp": (f"{ours}.mlp.router", SAME),
@@ -113,3 +164,23 @@ def iterate_rows(family: str, config: ModelConfig, known: Collection[str]) -> It
     for table in ("rope_freqs", "rope_factors_long", "rope_factors_short"):  # read as part of the settings
         yield f"{table}.weight", DROPPED
         yield f"{block}.{table}.weight", DROPPED
+
+
+def iterate_t5_rows(config: ModelConfig, known: Collection[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows of an encoder and a decoder, or of an encoder by itself."""
+    stacks = {"enc": ""} if config.encoder is None else {"enc": "encoder.", "dec": "decoder."}
+    split = "enc.blk.{}.ffn_gate.weight" in known
+    names = {
+        "attn_norm": "norm1", "cross_attn_norm": "norm_cross", "ffn_norm": "norm2", "ffn_down": "mlp.out",
+        **({"ffn_gate": "mlp.pre", "ffn_up": "mlp.up"} if split else {"ffn_up": "mlp.pre"}),
+        **{f"attn_{theirs}": f"attn.{ours}" for theirs, ours in PARTS.items()},
+        **{f"cross_attn_{theirs}": f"cross_attn.{ours}" for theirs, ours in PARTS.items()},
+    }  # fmt: skip
+    for theirs, ours in stacks.items():
+        yield f"{theirs}.blk.0.attn_rel_b.weight", f"{ours}relative.weight"
+        yield f"{theirs}.output_norm.weight", f"{ours}final_norm.weight"
+        for name, own in names.items():
+            yield f"{theirs}.blk.{{}}.{name}.weight", f"{ours}blocks.{{}}.{own}.weight"
+    yield "token_embd.weight", f"{stacks['enc']}embed.tokens.weight"
+    yield "dec.blk.0.cross_attn_rel_b.weight", DROPPED  # never used
+    yield "output.weight", "head.weight"

@@ -5,9 +5,13 @@ What is written is read again before it is kept: only a model that comes back th
 
 from __future__ import annotations
 
+import base64
+import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,20 +26,48 @@ from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.family import Family, invert_rows, translate
 from engine.checkpoints.gguf.header import ALIGNMENT, FLOATS, MAGIC, QUANTISED
 from engine.checkpoints.gguf.rows import TIED, gguf_rows
-from engine.checkpoints.gguf.settings import ARCHITECTURES, LAYER, RMS, read_settings
-from engine.checkpoints.gguf.tokenizer import CONTROL, CUTS, NORMAL, PREFIX, USER_DEFINED, tokenizer_files
+from engine.checkpoints.gguf.settings import (
+    ARCHITECTURES,
+    LAYER,
+    LOG_MULTIPLIER,
+    POOLED,
+    RMS,
+    SHARED,
+    SIGMOID,
+    read_settings,
+    read_vector,
+)
+from engine.checkpoints.gguf.tokenizer import (
+    CONTROL,
+    CUTS,
+    NORMAL,
+    PREFIX,
+    ROLES,
+    UNKNOWN,
+    USER_DEFINED,
+    tokenizer_files,
+)
 from engine.checkpoints.weights import Weights
 from engine.json_text import parse_json
 from engine.model.config import ModelConfig
 from engine.model.quantised import SCHEMES
 from engine.tokenizers import FastTokenizer, read_tokenizer
-from engine.tokenizers.spm import SentencePieceTokenizer
+from engine.tokenizers.charsmap import SPACE
+from engine.tokenizers.spm import UNIGRAM, SentencePieceTokenizer
 
 VERSION, STEP = 3, 32
 TYPES = {name: number for number, name in {**FLOATS, **QUANTISED}.items()}
 FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9}  # general.file_type
-U32, F32, BOOL, TEXT, ARRAY, I32 = 4, 6, 7, 8, 9, 5
-FUSED = ("phi3", "gpt2", "gptneox", "falcon", "bloom", "mpt")  # whose queries, keys and values are one tensor
+U8, U32, F32, BOOL, TEXT, ARRAY, I32 = 0, 4, 6, 7, 8, 9, 5
+# Whose queries, keys and values are one tensor, and whose gate and second map of the MLP are.
+FUSED = ("phi3", "gpt2", "gptneox", "falcon", "bloom", "mpt", "nomic-bert", "modern-bert")
+FUSED_MLP = ("phi3", "glm4", "modern-bert")
+PATTERNED = ("exaone4", "olmo2", "modern-bert")  # which say which layers have a window
+AS_FLOATS = ("position_embd", "token_types")  # which llama.cpp adds up, and does not decode
+SEVERAL = {
+    "llama": ("llama", "mixtral"), "olmo2": ("olmo2", "olmo3"), "deepseek2": ("deepseek_v2", "deepseek_v3"),
+    "granitemoe": ("granitemoe", "granitemoeshared"), "bert": ("bert", "distilbert"),
+}  # fmt: skip
 TRIED = (
     "The cat sat on the mat, and it didn't move;  2 + 40 = 12345.\n\n\tÉtés, naïve, 中文!?", "I'LL  be\r\n there...",
     " x=f(3.14)*'a' <b>", "def run(x): return x**2",
@@ -71,7 +103,7 @@ def write_gguf(checkpoint: Checkpoint, path: Path, kind: str = "F16") -> None:
 def store(name: str, tensor: Tensor, kind: str) -> tuple[tuple[int, ...], int, bytes]:
     """Shape, type and bytes of a tensor."""
     values, shape = tensor.detach().float().cpu().contiguous(), tuple(tensor.shape)
-    if values.dim() < 2 or name.startswith("position") or kind == "F32":
+    if values.dim() < 2 or name.startswith(AS_FLOATS) or kind == "F32":
         return shape, TYPES["float32"], values.numpy().tobytes()
     scheme = SCHEMES.get(kind)
     if scheme is None or shape[-1] % scheme.numbers:
@@ -96,6 +128,7 @@ def say_in_gguf(
     own = sorted(ARCHITECTURES, key=lambda name: ARCHITECTURES[name].family != family)
     for name in own:
         said = {"general.architecture": name} | {f"{name}.{key}": value for key, value in settings_of(config).items()}
+        said |= {f"{name}.{key}": value for key, value in own_settings(name, config).items()}
         for one in families_of(name):
             tensors = tensors_of(one, name, config, state)
             if tensors and comes_back(config, said, tensors):
@@ -106,16 +139,27 @@ def say_in_gguf(
 
 
 def families_of(name: str) -> Iterator[Family]:
-    """Families with a language head that an architecture may be."""
+    """Families that an architecture may be: with a language head, or none where it is an encoder."""
     of = ARCHITECTURES[name].family
-    names = [of] if isinstance(of, str) else ["llama", "mixtral"]
-    yield from (next(one for one in FAMILIES[each] if one.head == "language") for each in names)
+    yield from (find_family(name, each) for each in ([of] if isinstance(of, str) else SEVERAL[name]))
+
+
+def find_family(name: str, family: str) -> Family:
+    encoder = ARCHITECTURES[name].encoder.get(family)
+    return next(
+        one
+        for one in FAMILIES[family]
+        if (one.head == "language" if encoder is None else one.architecture == encoder and not one.signs)
+    )
 
 
 def tensors_of(family: Family, name: str, config: ModelConfig, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors by GGUF's names; none where the model has one that the table lacks."""
-    parts = {"blk.0.attn_qkv.weight"} if name in FUSED else {"blk.0.attn_q.weight"}
-    parts |= set() if name == "phi3" else {"blk.0.ffn_gate.weight"}
+    gated = config.mlp is not None and config.mlp.gated
+    parts = {f"blk.0.attn_{'qkv' if name in FUSED else 'q'}.{one}" for one in ("weight", "bias")}
+    parts = set() if name == "deepseek2" else parts  # whose attention has names of its own
+    if gated and name not in FUSED_MLP:
+        parts |= {"blk.0.ffn_gate.weight", "blk.0.ffn_gate.bias", "enc.blk.0.ffn_gate.weight"}
     rows = Family(family.name, rows=gguf_rows(family.name, config, parts)).bind(state)
     made = {one for row in rows for one in row.target}
     tied = {"head.weight"} if config.tied else set()
@@ -131,8 +175,9 @@ def comes_back(config: ModelConfig, said: Mapping[str, Any], tensors: Mapping[st
     weights = Weights(shapes, {}, dict.fromkeys(shapes, tensors.__getitem__), settings=dict(said))
     try:
         theirs = read_settings(weights)
-        family = next(one for one in FAMILIES[theirs["model_type"]] if one.head == "language")
-        return canonical_config(family.read_config(theirs)) == canonical_config(config)
+        family = find_family(said["general.architecture"], theirs["model_type"])
+        read = replace(family.read_config(theirs), vector=read_vector(weights))
+        return canonical_config(read) == canonical_config(config)
     except (ValueError, OverflowError):
         return False
 
@@ -151,14 +196,83 @@ def settings_of(config: ModelConfig) -> dict[str, Any]:
         if mlp.experts is not None:
             found |= {"expert_count": mlp.experts.count, "expert_used_count": mlp.experts.used}
             found["expert_feed_forward_length"] = mlp.d_mlp
+            found |= settings_of_experts(config)
     if positions.kind == "rotary":
         turned = positions.turned or config.d_head
         found |= {"rope.freq_base": float(positions.theta), "rope.dimension_count": turned}
+        if positions.other is not None and positions.other.theta is not None:
+            found["rope.freq_base_swa"] = float(positions.other.theta)
+        found |= settings_of_scaling(config)
+    if (encoder := config.encoder) is not None:
+        found |= {"block_count": encoder.layers, "decoder_block_count": config.layers}
+        found |= {"decoder_start_token_id": encoder.start}
+    if positions.has_buckets:
+        found |= {"attention.relative_buckets_count": positions.buckets, LAYER: float(config.norm.eps)}
+    if attention.mask == "full":
+        found["attention.causal"] = False
+    vector = config.vector
+    if vector is not None and len(vector.pooled) == 1:
+        found["pooling_type"] = next((kind for kind, one in POOLED.items() if one == vector.pooled[0]), 0)
+    if attention.latent is not None:
+        latent = attention.latent
+        found |= {
+            "attention.head_count_kv": 1, "attention.kv_lora_rank": latent.keys,
+            "attention.key_length": latent.keys + config.d_turned, "attention.value_length": latent.keys,
+            "attention.key_length_mla": config.d_head, "attention.value_length_mla": config.value_width(attention),
+        } | ({} if latent.queries is None else {"attention.q_lora_rank": latent.queries})  # fmt: skip
+    window = attention.window
+    if window is not None and attention.mask == "full":
+        window = 2 * (window - 1)  # both sides
     more = {
-        "attention.sliding_window": attention.window, "attn_logit_softcapping": attention.softcap,
+        "attention.sliding_window": window, "attn_logit_softcapping": attention.softcap,
         "final_logit_softcapping": config.head.softcap,
     }  # fmt: skip
     return found | {name: value for name, value in more.items() if value is not None}
+
+
+def own_settings(name: str, config: ModelConfig) -> dict[str, Any]:
+    """What single architectures say: which layers have the window (each, or one in how many has none), and what is
+    scaled."""
+    attention, found = config.attention, dict[str, Any]()
+    if attention.window is not None and name in PATTERNED:
+        slides = [attention.windowed is None or layer in attention.windowed for layer in range(config.layers)]
+        found["attention.sliding_window_pattern"] = 3 if name == "modern-bert" else slides
+    if name in ("command-r", "cohere2"):
+        found["logit_scale"] = float(config.head.scale)
+    if name.startswith("granite"):
+        scale = config.d_head**-0.5 if attention.scale is None else attention.scale
+        found |= {"attention.scale": float(scale), "logit_scale": 1 / config.head.scale}
+        found |= {"embedding_scale": float(config.embedding.scale), "residual_scale": float(config.residual_scale)}
+    return found
+
+
+def settings_of_experts(config: ModelConfig) -> dict[str, Any]:
+    mlp = config.mlp
+    if mlp is None or mlp.experts is None:
+        return {}
+    experts = mlp.experts
+    found: dict[str, Any] = {
+        "expert_weights_scale": float(experts.scale), "expert_weights_norm": experts.renormalised,
+        "expert_gating_func": SIGMOID if experts.scores == "sigmoid" else 1,
+        "leading_dense_block_count": len(experts.dense),
+        "expert_group_count": experts.groups, "expert_group_used_count": experts.groups_used,
+    }  # fmt: skip
+    if experts.shared:
+        found |= {"expert_shared_count": experts.shared // mlp.d_mlp, SHARED: experts.shared}
+    return found | ({} if experts.d_dense is None else {"feed_forward_length": experts.d_dense})
+
+
+def settings_of_scaling(config: ModelConfig) -> dict[str, Any]:
+    scaling = config.positions.scaling
+    if scaling is None or scaling.kind not in ("linear", "yarn"):
+        return {}
+    found: dict[str, Any] = {"type": scaling.kind, "factor": float(scaling.factor)}
+    found |= {} if scaling.kind == "linear" else {"original_context_length": scaling.trained}
+    said = {f"rope.scaling.{name}": value for name, value in found.items()}
+    scale = config.attention.scale
+    if scaling.kind == "yarn" and scaling.factor > 1 and scale is not None:
+        said[LOG_MULTIPLIER] = ((scale * config.d_head**0.5) ** 0.5 - 1) / math.log(scaling.factor)
+    return said
 
 
 # --- The tokenizer ---
@@ -169,7 +283,7 @@ def say_tokenizer(tokenizer: Any) -> dict[str, Any]:
     if isinstance(tokenizer, SentencePieceTokenizer):
         candidates: Iterable[dict[str, Any]] = [say_sentencepiece(tokenizer)]
     elif isinstance(tokenizer, FastTokenizer):
-        candidates = say_bpe(tokenizer)
+        candidates = chain(say_bpe(tokenizer), say_words(tokenizer), say_unigram(tokenizer))
     else:
         return {}
     return next((said for said in candidates if reads_alike(tokenizer, said)), {})
@@ -177,10 +291,9 @@ def say_tokenizer(tokenizer: Any) -> dict[str, Any]:
 
 def roles_of(tokenizer: FastTokenizer, ids: Mapping[str, int]) -> dict[str, Any]:
     """Special tokens by their roles, and whether they stand around a text."""
-    names = {"bos_token": "bos", "eos_token": "eos", "unk_token": "unknown", "pad_token": "padding"}
     said: dict[str, Any] = {
-        f"{name}_token_id": ids[token]
-        for role, name in names.items()
+        name: ids[token]
+        for role, name in ROLES.items()
         if (token := tokenizer.roles.get(role)) is not None and token in ids
     }
     around = tokenizer.encode("").ids
@@ -193,23 +306,70 @@ def roles_of(tokenizer: FastTokenizer, ids: Mapping[str, int]) -> dict[str, Any]
 def say_sentencepiece(tokenizer: SentencePieceTokenizer) -> dict[str, Any]:
     model = tokenizer.model
     said: dict[str, Any] = {
-        "model": "llama", "tokens": [piece.text for piece in model.pieces],
+        "model": "t5" if model.kind == UNIGRAM else "llama", "tokens": [piece.text for piece in model.pieces],
         "scores": [float(piece.score) for piece in model.pieces], "token_type": [piece.type for piece in model.pieces],
         "add_space_prefix": model.dummy_prefix, "remove_extra_whitespaces": model.one_space,
     }  # fmt: skip
+    said |= {"precompiled_charsmap": model.charsmap} if model.charsmap else {}
     said |= roles_of(tokenizer, {piece.text: id for id, piece in enumerate(model.pieces)})
     return {PREFIX + name: value for name, value in said.items()}
+
+
+def list_tokens(tokenizer: FastTokenizer) -> tuple[dict[str, int], list[str], list[int]] | None:
+    """Ids by token, and the tokens and their types in the order of their ids; None where ids are left out."""
+    ids = tokenizer.fast.get_vocab(with_added_tokens=True)
+    if sorted(ids.values()) != list(range(len(ids))):
+        return None
+    added = tokenizer.fast.get_added_tokens_decoder()
+    types = [NORMAL if id not in added else CONTROL if added[id].special else USER_DEFINED for id in range(len(ids))]
+    return ids, sorted(ids, key=ids.__getitem__), types
+
+
+def say_words(tokenizer: FastTokenizer) -> Iterator[dict[str, Any]]:
+    """Metadata of BERT's WordPiece, whose tokens at the start of a word get a mark and the others lose theirs."""
+    listed = list_tokens(tokenizer)
+    if parse_json(tokenizer.fast.to_str())["model"].get("type") != "WordPiece" or listed is None:
+        return
+    ids, tokens, types = listed
+    marked = [
+        token if kind == CONTROL else token[2:] if token.startswith("##") else SPACE + token
+        for token, kind in zip(tokens, types, strict=True)
+    ]
+    roles = {name: id for name, id in roles_of(tokenizer, ids).items() if not name.startswith("add_")}
+    roles |= {"bos_token_id": roles["cls_token_id"]} if "cls_token_id" in roles else {}
+    said = {"model": "bert", "pre": "default", "tokens": marked, "token_type": types, **roles}
+    yield {PREFIX + name: value for name, value in said.items()}
+
+
+def say_unigram(tokenizer: FastTokenizer) -> Iterator[dict[str, Any]]:
+    """Metadata of a Unigram as transformers has it."""
+    whole, listed = parse_json(tokenizer.fast.to_str()), list_tokens(tokenizer)
+    if whole["model"].get("type") != "Unigram" or listed is None:
+        return
+    ids, tokens, types = listed
+    unknown, scores = whole["model"]["unk_id"], dict(whole["model"]["vocab"])
+    normal = whole["normalizer"] or {}
+    tables = [one.get("precompiled_charsmap") for one in normal.get("normalizers", [normal])]
+    said = {
+        "model": "t5", "tokens": tokens, "scores": [float(scores.get(token, 0.0)) for token in tokens],
+        "token_type": [UNKNOWN if id == unknown else kind for id, kind in enumerate(types)],
+        **roles_of(tokenizer, ids), "unknown_token_id": unknown,
+    }  # fmt: skip
+    if table := next(filter(None, tables), None):
+        said["precompiled_charsmap"] = base64.b64decode(table)
+    for space in (True, False):
+        for one in (True, False):
+            more = {"add_space_prefix": space, "remove_extra_whitespaces": one}
+            yield {PREFIX + name: value for name, value in (said | more).items()}
 
 
 def say_bpe(tokenizer: FastTokenizer) -> Iterator[dict[str, Any]]:
     """Metadata of a byte-level BPE, by each way of cutting a text that GGUF has."""
     model = parse_json(tokenizer.fast.to_str())["model"]
-    ids = tokenizer.fast.get_vocab(with_added_tokens=True)
-    if model.get("type") != "BPE" or sorted(ids.values()) != list(range(len(ids))):
+    listed = list_tokens(tokenizer)
+    if model.get("type") != "BPE" or listed is None:
         return
-    tokens = sorted(ids, key=ids.__getitem__)
-    added = tokenizer.fast.get_added_tokens_decoder()
-    types = [NORMAL if id not in added else CONTROL if added[id].special else USER_DEFINED for id in range(len(ids))]
+    ids, tokens, types = listed
     merges = [one if isinstance(one, str) else " ".join(one) for one in model["merges"]]
     said = {"model": "gpt2", "tokens": tokens, "token_type": types, "merges": merges, **roles_of(tokenizer, ids)}
     for pre in CUTS:
@@ -238,6 +398,8 @@ def text(value: str) -> bytes:
 
 def pack_value(value: Any) -> bytes:
     """A value of the metadata behind its type."""
+    if isinstance(value, bytes):
+        return struct.pack("<IIQ", ARRAY, U8, len(value)) + value
     if isinstance(value, list):
         return struct.pack("<I", ARRAY) + pack_list(value)
     if isinstance(value, bool):
@@ -252,5 +414,6 @@ def pack_value(value: Any) -> bytes:
 def pack_list(values: list[Any]) -> bytes:
     if values and isinstance(values[0], str):
         return struct.pack("<IQ", TEXT, len(values)) + b"".join(map(text, values))
-    kind, dtype = (F32, "<f4") if values and isinstance(values[0], float) else (I32, "<i4")
+    kinds = {bool: (BOOL, "?"), float: (F32, "<f4"), int: (I32, "<i4")}
+    kind, dtype = kinds[type(values[0]) if values else int]
     return struct.pack("<IQ", kind, len(values)) + np.array(values, dtype).tobytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.model.quantised.scheme import Scheme, bits, half, nibbles
+from engine.model.quantised.scheme import Parts, Scheme, bits, half, nibbles
 
 LEVELS = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 
@@ -14,16 +14,16 @@ def levels(chosen: Tensor) -> Tensor:
     return torch.tensor(LEVELS, dtype=torch.float32, device=chosen.device)[chosen.int()]
 
 
-def read_iq4_nl(blocks: Tensor) -> Tensor:
-    return half(blocks, 0) * levels(nibbles(blocks[:, 2:]))
+def read_iq4_nl(blocks: Tensor) -> Parts:
+    return Parts(levels(nibbles(blocks[:, 2:])), half(blocks, 0))
 
 
-def read_iq4_xs(blocks: Tensor) -> Tensor:
+def read_iq4_xs(blocks: Tensor) -> Parts:
     upper = bits(blocks[:, 2:4], (0, 2, 4, 6), 3).mT.reshape(-1, 8)
     lower = bits(blocks[:, 4:8], (0, 4), 15).mT.reshape(-1, 8)
     scale = half(blocks, 0) * ((lower | upper << 4).float() - 32)
     chosen = bits(blocks[:, 8:].reshape(-1, 8, 16), (0, 4), 15).reshape(-1, 8, 32)
-    return (scale[..., None] * levels(chosen)).view(-1, 256)
+    return Parts(levels(chosen), scale[..., None])
 
 
 SCHEMES = (Scheme("IQ4_NL", 32, 18, read_iq4_nl, (0,)), Scheme("IQ4_XS", 256, 136, read_iq4_xs, (0,)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.model.quantised.scheme import Scheme, half, nibbles
+from engine.model.quantised.scheme import Parts, Scheme, half, nibbles
 
 
 def fifth_bits(blocks: Tensor, at: int) -> Tensor:
@@ -14,24 +14,24 @@ def fifth_bits(blocks: Tensor, at: int) -> Tensor:
     return ((blocks[:, at : at + 4, None] >> shifts) & 1).view(-1, 32)
 
 
-def read_q4_0(blocks: Tensor) -> Tensor:
-    return half(blocks, 0) * (nibbles(blocks[:, 2:]).float() - 8)
+def read_q4_0(blocks: Tensor) -> Parts:
+    return Parts(nibbles(blocks[:, 2:]).float() - 8, half(blocks, 0))
 
 
-def read_q4_1(blocks: Tensor) -> Tensor:
-    return half(blocks, 0) * nibbles(blocks[:, 4:]).float() + half(blocks, 2)
+def read_q4_1(blocks: Tensor) -> Parts:
+    return Parts(nibbles(blocks[:, 4:]).float(), half(blocks, 0), half(blocks, 2))
 
 
-def read_q5_0(blocks: Tensor) -> Tensor:
-    return half(blocks, 0) * ((nibbles(blocks[:, 6:]) | fifth_bits(blocks, 2) << 4).float() - 16)
+def read_q5_0(blocks: Tensor) -> Parts:
+    return Parts((nibbles(blocks[:, 6:]) | fifth_bits(blocks, 2) << 4).float() - 16, half(blocks, 0))
 
 
-def read_q5_1(blocks: Tensor) -> Tensor:
-    return half(blocks, 0) * (nibbles(blocks[:, 8:]) | fifth_bits(blocks, 4) << 4).float() + half(blocks, 2)
+def read_q5_1(blocks: Tensor) -> Parts:
+    return Parts((nibbles(blocks[:, 8:]) | fifth_bits(blocks, 4) << 4).float(), half(blocks, 0), half(blocks, 2))
 
 
-def read_q8_0(blocks: Tensor) -> Tensor:
-    return half(blocks, 0) * blocks[:, 2:].contiguous().view(torch.int8).float()
+def read_q8_0(blocks: Tensor) -> Parts:
+    return Parts(blocks[:, 2:].contiguous().view(torch.int8).float(), half(blocks, 0))
 
 
 # --- The way there ---

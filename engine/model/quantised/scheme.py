@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,16 +12,33 @@ from torch import Tensor
 TOGETHER = 2**19  # numbers that are decoded at a time: what is between bytes and numbers stays in the cache
 
 
+class Parts(NamedTuple):
+    """What numbers are stored as, each `scale` times `integers` plus `added`: float32 (block, ...), the last two of a
+    shape that spreads over the first's; None added is 0."""
+
+    integers: Tensor
+    scale: Tensor
+    added: Tensor | None = None
+
+
+class StoredNumber(NamedTuple):
+    """A number as it is stored: `scale` times `integer` plus `added`, if there is any, in float32."""
+
+    integer: float
+    scale: float
+    added: float | None
+
+
 @dataclass(frozen=True)
 class Scheme:
-    """`numbers` in a block of so many `bytes`. `decode` makes of blocks (block bytes, uint8) their numbers (block
-    numbers) in float32; `scales` are where in a block its float16 numbers begin, which alone may not be finite.
+    """`numbers` in a block of so many `bytes`. `unpack` makes of blocks (block bytes, uint8) the parts of their
+    numbers; `scales` are where in a block its float16 numbers begin, which alone may not be finite.
     `encode` is the way there, to the nearest as ggml's reference rounds, None where Loupe has none."""
 
     name: str
     numbers: int
     bytes: int
-    decode: Callable[[Tensor], Tensor]
+    unpack: Callable[[Tensor], Parts]
     scales: Sequence[int] = ()
     encode: Callable[[Tensor], Tensor] | None = None
 
@@ -28,6 +46,22 @@ class Scheme:
     def bits(self) -> float:
         """Bits that a number takes."""
         return 8 * self.bytes / self.numbers
+
+    def decode(self, blocks: Tensor) -> Tensor:
+        """Numbers of blocks, block numbers in float32."""
+        parts = self.unpack(blocks)
+        made = parts.scale * parts.integers
+        if parts.added is not None:
+            made += parts.added
+        return made.view(-1, self.numbers)
+
+    def as_stored(self, row: Tensor, index: int) -> StoredNumber:
+        """Parts of one number of a row (bytes)."""
+        block, at = divmod(index, self.numbers)
+        parts = self.unpack(row.view(-1, self.bytes)[block : block + 1])
+        whole = parts.integers.shape
+        integer, scale, *added = (float(part.expand(whole).reshape(-1)[at]) for part in parts if part is not None)
+        return StoredNumber(integer, scale, added[0] if added else None)
 
     def read(self, rows: Tensor) -> Tensor:
         """Numbers of rows of blocks: ... bytes in, ... numbers out."""

@@ -22,12 +22,15 @@ from views.checkpoint import checkpoint as drawn
 
 AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
-FILES = [".safetensors", ".gguf", ".bin", ".pt", ".pth", ".json", ".jinja", ".txt", ".model", ".spm", ".md", ".zip"]
+FILES = [
+    ".safetensors", ".gguf", ".bin", ".pt", ".pth", ".msgpack", ".json", ".jinja", ".txt", ".model", ".spm", ".md",
+    ".zip",
+]  # fmt: skip
 TYPED = "typed model"
 WANTED = SessionValue("wanted of the hub", str)
 UPLOADS = SessionValue("uploads", int)  # how often the box of files was emptied
 # Names that say nothing.
-USUAL = ("model", "adapter_model", "pytorch_model", "ckpt", "latest", "checkpoint", "0_Transformer")
+USUAL = ("model", "adapter_model", "pytorch_model", "flax_model", "ckpt", "latest", "checkpoint", "0_Transformer")
 
 
 def open_row() -> None:
@@ -142,7 +145,7 @@ def take_upload(key: str) -> None:
         return SAID.set(sentence(error, Path(folder.name)))
     finally:
         UPLOADS.set(UPLOADS.get() + 1)  # an empty box: the server need not keep the files twice
-    kinds = (".zip", ".safetensors", ".gguf", ".pt", ".bin")
+    kinds = (".zip", ".safetensors", ".gguf", ".pt", ".bin", ".msgpack")
     weights_first = (file.name for file in files if file.name.endswith(kinds))
     title = Path(next(weights_first, "")).stem
     if found.notes:
