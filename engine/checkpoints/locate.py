@@ -12,13 +12,14 @@ from engine.places import ROOT
 
 # Former names of shipped checkpoints, by which links, recipes and adapters may still name them.
 RENAMED = {"stories-bert": "tales-bert"}
-FLAX = "flax_model.msgpack"
+FLAX, TENSORFLOW = "flax_model.msgpack", "tf_model.h5"
 WEIGHTS = (
     "model.safetensors",
     "model.safetensors.index.json",
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
     FLAX,
+    TENSORFLOW,
     "adapter_model.safetensors",
 )
 ANSWER_KEY = "answer_key.json"  # which part of a compiled model does what (engine/compiled/)
@@ -169,7 +170,7 @@ def path_exists(path: Path) -> bool:
 def find_weights(folder: Path) -> Path | None:
     """Weights file of a folder: one of a usual name, or the only one that can be weights."""
     usual = next((folder / file for file in WEIGHTS if (folder / file).is_file()), None)
-    if (usual is not None and usual.name != FLAX) or not folder.is_dir():
+    if (usual is not None and usual.name not in (FLAX, TENSORFLOW)) or not folder.is_dir():
         return usual
     named = [path for path in folder.iterdir() if path.suffix in KINDS and path.is_file()]
     others = sorted(path for path in named if not OF_TOKENS.fullmatch(path.name))

@@ -22,6 +22,7 @@ from torch import Tensor
 from engine.checkpoints.flax_file import open_flax
 from engine.checkpoints.gguf.tensors import open_gguf
 from engine.checkpoints.memory import describe_unmapped, release_pages
+from engine.checkpoints.tensorflow_file import open_tensorflow
 from engine.checkpoints.torch_pickle import read_torch_pickle
 from engine.json_text import parse_json
 from engine.model.quantised.scheme import Scheme
@@ -50,11 +51,10 @@ DTYPES = {
     "U32": "uint32",
     "U64": "uint64",
 }  # safetensors' word -> torch's; others are shown as they are
-ENDINGS = ".safetensors, .gguf, .bin, .pt, .pth, .ckpt or .msgpack"
+ENDINGS = ".safetensors, .gguf, .bin, .pt, .pth, .ckpt, .msgpack or .h5"
 # Files of models that hold no checkpoint that Loupe reads, by their endings.
 OTHERS = {
     ".onnx": "a program that computes a model, in which weights have no names",
-    ".h5": "TensorFlow's file of weights",
     ".tflite": "a program for TensorFlow Lite",
     ".ot": "rust-bert's file of weights",
     ".pkl": "a pickle, which could run any program",
@@ -118,7 +118,8 @@ def weights_of_tensors(tensors: Mapping[str, Tensor], path: Path, mapped: bool) 
 
 
 def open_weights(path: Path) -> Weights:
-    """Open a `.safetensors`, `.gguf`, `.bin`, `.pt`, `.pth` or `.msgpack` file, or the `.index.json` of a sharded one.
+    """Open a `.safetensors`, `.gguf`, `.bin`, `.pt`, `.pth`, `.msgpack` or `.h5` file, or the `.index.json` of a
+    sharded one.
 
     Raises ValueError for a file that is cut off, damaged, or not what its name says.
     """
@@ -134,6 +135,8 @@ def open_weights(path: Path) -> Weights:
         return replace(
             weights_of_tensors(found.tensors, path, found.mapped), settings=found.settings, notes=found.notes
         )
+    if path.suffix == ".h5":
+        return Weights(**open_tensorflow(path)._asdict(), metadata={})
     if path.suffix == ".msgpack":
         return Weights(**open_flax(path)._asdict(), metadata={})
     told = f", {OTHERS[path.suffix]}; fetch model.safetensors of the same model" if path.suffix in OTHERS else ""

@@ -30,6 +30,7 @@ EXTRAS = {
     "notebook": ("pictures in notebooks that say what is clicked", ("anywidget",)),
     "compare": ("comparison with transformers and PEFT", ("transformers", "peft")),
     "sound": ("FLAC files, beside WAV", ("soundfile",)),
+    "tensorflow": ("TensorFlow's files of weights", ("h5py",)),
     "sign-in": ("sign-in by a provider of identities", ("authlib",)),
 }
 

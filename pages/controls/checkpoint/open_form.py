@@ -23,14 +23,24 @@ from views.checkpoint import checkpoint as drawn
 AS_STORED = "as stored"
 NUMBERS = {"float32": torch.float32, AS_STORED: None}
 FILES = [
-    ".safetensors", ".gguf", ".bin", ".pt", ".pth", ".msgpack", ".json", ".jinja", ".txt", ".model", ".spm", ".md",
-    ".zip",
+    ".safetensors", ".gguf", ".bin", ".pt", ".pth", ".msgpack", ".h5", ".json", ".jinja", ".txt", ".model", ".spm",
+    ".md", ".zip",
 ]  # fmt: skip
 TYPED = "typed model"
 WANTED = SessionValue("wanted of the hub", str)
 UPLOADS = SessionValue("uploads", int)  # how often the box of files was emptied
 # Names that say nothing.
-USUAL = ("model", "adapter_model", "pytorch_model", "flax_model", "ckpt", "latest", "checkpoint", "0_Transformer")
+USUAL = (
+    "model",
+    "adapter_model",
+    "pytorch_model",
+    "flax_model",
+    "tf_model",
+    "ckpt",
+    "latest",
+    "checkpoint",
+    "0_Transformer",
+)
 
 
 def open_row() -> None:
@@ -145,7 +155,7 @@ def take_upload(key: str) -> None:
         return SAID.set(sentence(error, Path(folder.name)))
     finally:
         UPLOADS.set(UPLOADS.get() + 1)  # an empty box: the server need not keep the files twice
-    kinds = (".zip", ".safetensors", ".gguf", ".pt", ".bin", ".msgpack")
+    kinds = (".zip", ".safetensors", ".gguf", ".pt", ".bin", ".msgpack", ".h5")
     weights_first = (file.name for file in files if file.name.endswith(kinds))
     title = Path(next(weights_first, "")).stem
     if found.notes:
