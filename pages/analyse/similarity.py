@@ -25,9 +25,16 @@ from pages.controls.state.page_state import Here
 from pages.controls.state.parameter import Choice, Text
 from views.core.markdown import Markdown, escape_markdown
 from views.core.run_context import Run, RunContext
-from views.similarity.charts import CHARTS
+from views.similarity.charts import CHARTS, OF_TOKENS
 from views.similarity.pairs import PAIRS, PairContext, found_cosines, pair_charts
-from views.similarity.questions import NEAREST, SIMILARITY, SimilarityContext, corpus_steps, found_pairs, nearest_texts
+from views.similarity.questions import (
+    NEAREST,
+    SIMILARITY,
+    SimilarityContext,
+    corpus_steps,
+    found_products,
+    nearest_texts,
+)
 
 MENU = {"title": "Similarity", "address": "similarity", "place": 9, "opens": True}
 
@@ -110,7 +117,7 @@ def tell_pair(run: SimilarityContext) -> None:
     """Says how alike the two texts are, and what the pairs of tokens make of it."""
     named = escape_markdown(run.other)
     if not run.vector.pooled:
-        best = found_pairs(run).amax(1)
+        best = found_products(run).amax(1)
         st.markdown(
             f"The score with “{named}” is **{float(best.sum()):.4f}**: the sum over this text’s tokens of the best "
             "product with a token of the other (late interaction)."
@@ -191,6 +198,8 @@ class Similarity(RunPage):
             pooling, prompts = choose_pooling(here, run), choose_prompts(here, run)
         corpus, _ = choose_corpus(here, "No file")
         texts = () if corpus is None else tuple(legible_texts(subject.checkpoint, corpus, MOST_TEXTS))
+        if pooling is None and not choose_vector(run.model.config).pooled:
+            self.charts = OF_TOKENS
         return SimilarityContext(
             **vars(run), text=str(subject.said("text")), other=other, others=others, pooling=pooling, corpus=texts,
             corpus_name="" if corpus is None else corpus.digest, **prompts,

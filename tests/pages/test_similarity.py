@@ -10,12 +10,22 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import load, run
-from engine.analysis.text_vectors import cosines, split_cosine, text_vectors, vector_shares, vector_without
+from engine.analysis.text_vectors import (
+    cosines,
+    late_interaction,
+    read_text,
+    split_cosine,
+    text_vectors,
+    vector_shares,
+    vector_without,
+)
 from engine.budget import budget
 from engine.inputs.readers import pictures as shown_pictures
 from engine.inputs.readers import read_picture
 from engine.model.config import Pooling
 from engine.runtime import library
+from tests.engine.checkpoints.test_sentence import body as body  # a fixture
+from tests.engine.checkpoints.test_sentence import vectors_of_tokens
 from tests.engine.checkpoints.test_towers import clip_folder
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -56,6 +66,21 @@ def test_what_has_no_vector_is_told() -> None:
     for model in ("t5-tasks", "digits-vit"):
         assert "choose another model" in opened(model=model).warning[0].value
     assert "at least one other text" in opened(model="stories", others="\n").warning[0].value
+
+
+def test_late_interaction_tells_the_sum_of_the_best_products(
+    body: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors_of_tokens(body, tmp_path / "colbert")
+    monkeypatch.setattr(budget, "models_folder", str(tmp_path))
+    library.checkpoint.cache_clear()
+    app = opened(model="colbert", text="a man is eating", others="someone has a meal")
+    ours = load(tmp_path / "colbert")
+    first, second = (
+        run(ours.model, read_text(ours, text))["vector.out"][0] for text in ("a man is eating", "someone has a meal")
+    )
+    assert f"is **{float(late_interaction(first, second)[1].sum()):.4f}**" in told(app)
+    assert not app.warning and "Which tokens find which" in told(app) and "make two texts alike" not in told(app)
 
 
 def test_two_towers_tell_how_well_texts_go_with_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

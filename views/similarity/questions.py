@@ -150,7 +150,7 @@ def cosines_table(run: SimilarityContext) -> Table:
 def pairs_table(run: SimilarityContext) -> Table:
     """A line for each pair of tokens, and what it adds to the cosine, or its product where each token has a vector."""
     first, second = run.readings
-    found = found_pairs(run)
+    found = run.cosine.pairs if run.vector.pooled else found_products(run)
     pairs = [(i, j) for i in range(len(first)) for j in range(len(second))]
     columns: dict[str, Any] = {
         "first": [f"{i + 1} {first.pieces[i]}" for i, _ in pairs],
@@ -160,9 +160,8 @@ def pairs_table(run: SimilarityContext) -> Table:
     return Table(columns, {"model": run.model_name, "table": "pairs of tokens"})
 
 
-def found_pairs(run: SimilarityContext) -> Tensor:
-    if run.vector.pooled:
-        return run.cosine.pairs
+def found_products(run: SimilarityContext) -> Tensor:
+    """Products of the vectors of the text's tokens with those of the other's."""
     first, second = (vectors_of(run.model, trace)[0] for trace in (run.first, run.second))
     return late_interaction(first, second)[0]
 
@@ -180,6 +179,12 @@ def ask_pairs(run: SimilarityContext) -> Tensor:
     return split_cosine(
         vector_shares(run.model, run.first, run.pooling), vector_shares(run.model, run.second, run.pooling)
     ).pairs
+
+
+@SIMILARITY.question("token_products", returns={"products": ("first", "second")}, make_table=pairs_table)
+def ask_products(run: SimilarityContext) -> Tensor:
+    """Product of the vectors of two tokens, of which the greatest of each row is what the text’s token finds."""
+    return late_interaction(vectors_of(run.model, run.first)[0], vectors_of(run.model, run.second)[0])[0]
 
 
 @SIMILARITY.question("text_cosines", returns={"cosine": ("text", "other")}, make_table=cosines_table)

@@ -164,6 +164,16 @@ def test_prompts_stand_before_texts_and_long_ones_are_cut(body: Path, tmp_path: 
     assert load(tmp_path / "again").sentence.prompts == ours.sentence.prompts
 
 
+def vectors_of_tokens(body: Path, folder: Path) -> Path:
+    """A folder of late interaction, as PyLate writes it."""
+    encoder(body, folder, pooling("mean"), Dense(WIDTH, 4, bias=False, activation_function=nn.Identity()))
+    listed = json.loads((folder / "modules.json").read_text())
+    kept = [{**one, "type": "pylate.models.Dense.Dense"} if "Dense" in one["type"] else one for one in listed]
+    kept = [one for one in kept if "Pooling" not in one["type"]]
+    (folder / "modules.json").write_text(json.dumps(kept))
+    return folder
+
+
 def test_an_older_folder_and_a_vector_for_each_token(body: Path, tmp_path: Path) -> None:
     encoder(body, tmp_path / "new", pooling("mean"))
     files = [file for file in (tmp_path / "new").iterdir() if file.is_file()]
@@ -173,13 +183,7 @@ def test_an_older_folder_and_a_vector_for_each_token(body: Path, tmp_path: Path)
             file.rename(tmp_path / "new" / "0_Transformer" / file.name)
     assert load(tmp_path / "new").config.vector is not None
 
-    folder = tmp_path / "tokens"
-    encoder(body, folder, pooling("mean"), Dense(WIDTH, 4, bias=False, activation_function=nn.Identity()))
-    listed = json.loads((folder / "modules.json").read_text())
-    kept = [{**one, "type": "pylate.models.Dense.Dense"} if "Dense" in one["type"] else one for one in listed]
-    kept = [one for one in kept if "Pooling" not in one["type"]]
-    (folder / "modules.json").write_text(json.dumps(kept))
-    ours = load(folder)
+    ours = load(vectors_of_tokens(body, tmp_path / "tokens"))
     query, document = (run(ours.model, read_text(ours, text))["vector.out"][0] for text in TEXTS[:2])
     products, best = late_interaction(query, document)
     assert ours.config.vector is not None and not ours.config.vector.pooled and query.shape[1] == 4
