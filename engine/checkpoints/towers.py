@@ -18,6 +18,14 @@ from engine.checkpoints.weights import Weights
 
 MARK, TOWER = "#text", "tower"  # what ends the name of a tower of texts, and the correction that asks for one
 PICTURE, TEXT = "vision_config", "text_config"  # keys of config.json
+# What files of older programs say in each tower of things that no tower has, and the values that change nothing.
+OF_ANY_MODEL: dict[str, tuple[Any, ...]] = {
+    "add_cross_attention": (False, None),
+    "dropout": (0, None),
+    "tf_legacy_loss": (True, False, None),
+    "tie_encoder_decoder": (True, False, None),
+    "tie_word_embeddings": (True, False, None),
+}
 NAMES = {PICTURE: ("vision_model.", "visual_projection."), TEXT: ("text_model.", "text_projection.")}  # how they begin
 SCALE, BIAS = "logit_scale", "logit_bias"  # names of tensors
 
@@ -72,6 +80,9 @@ def open_half(theirs: Mapping[str, Any], weights: Weights, tower: str) -> tuple[
     config: dict[str, Any] = {}
     for one in own:
         config |= dict(one) if isinstance(one, Mapping) else {}
+    config = {
+        name: value for name, value in config.items() if name not in OF_ANY_MODEL or value not in OF_ANY_MODEL[name]
+    }
     config |= {"model_type": family.name, "architectures": [family.architecture]}
     if theirs.get("projection_dim") is not None:
         config["projection_dim"] = theirs["projection_dim"]

@@ -75,12 +75,22 @@ def tokens(checkpoint: Checkpoint, text: str, pair: str = "") -> Encoding:
     check_length(text, pair)
     if checkpoint.tokenizer is not None:
         found = checkpoint.tokenizer.encode(text, pair) if pair.strip() else checkpoint.tokenizer.encode(text)
-        return require_known_ids(checkpoint, found)
+        return require_known_ids(checkpoint, fill_up(checkpoint, found))
     try:
         found = Encoding.from_ids(int(word) for word in text.replace(",", " ").split())
     except ValueError:
         raise ValueError("This model has no tokenizer, so its text must be token ids such as 12 7 40.") from None
     return require_known_ids(checkpoint, found)
+
+
+def fill_up(checkpoint: Checkpoint, encoding: Encoding) -> Encoding:
+    """`encoding`, cut and filled up to the context where the model was trained on such texts alone."""
+    vector, length = checkpoint.model.config.vector, checkpoint.model.config.context
+    if vector is None or vector.filled is None or not len(encoding):
+        return encoding
+    cut = encoding.truncate(length)
+    made = with_ids(checkpoint, cut, [*cut.ids, *[vector.filled] * (length - len(cut))])
+    return replace(made, special=(*cut.special, *[True] * (length - len(cut))))
 
 
 def check_length(*texts: str) -> None:

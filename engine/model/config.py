@@ -810,7 +810,8 @@ class TextVector:
     `pooled` of the last residual stream: its `first` position, the `last` that is real, the `mean` or the `max` of all,
     the mean `weighted` by 1, 2, 3, ... (Muennighoff 2022, SGPT, section 4.2), or the sum `scaled` by 1 / sqrt(length);
     several stand one behind the other. None pooled leaves a vector for each token (Khattab & Zaharia 2020, ColBERT).
-    Only positions of the id `mark` are pooled where a text has one. With a `probe` attention gives what is pooled, of
+    Only positions of the id `mark` are pooled where a text has one; a text is `filled` up with that id to the context,
+    and read with it, where the model was trained so. With a `probe` attention gives what is pooled, of
     which there is one then. A `norm` may stand behind, then come the `maps`,
     and with `unit` the vector is divided by its length.
     """
@@ -820,6 +821,7 @@ class TextVector:
     unit: bool = field(default=False, metadata=DECIDED)
     norm: bool = field(default=False, metadata=DECIDED)
     mark: int | None = field(default=None, metadata=DECIDED)
+    filled: int | None = field(default=None, metadata=DECIDED)
     probe: Probe | None = field(default=None, metadata=DECIDED)
 
     @property

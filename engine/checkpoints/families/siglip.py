@@ -56,6 +56,7 @@ OF_PROBE = (
 )
 OF_TEXTS = (
     Key("vocab_size", "vocab_size"),
+    Key("pad_token_id", "vector.filled", default=1),
     Key("max_position_embeddings", "context"),
     Key("projection_size", "vector.maps", default=own_width, reads=read_projection, writes=write_projection,
         kind=size(1)),

@@ -15,6 +15,7 @@ from transformers import BitImageProcessor, CLIPConfig, CLIPImageProcessor, CLIP
 from engine import load
 from engine.analysis.text_vectors import cosines, text_vectors
 from engine.inputs.processors import ImageProcessor
+from engine.inputs.readers import tokens
 from engine.runtime.run import run
 from tests.engine import tiny
 from tests.engine.checkpoints.against import equal, equal_patterns, opened, shaken, written_back
@@ -149,6 +150,21 @@ def test_a_folder_of_two_towers_opens_as_either_and_their_cosine_is_clips(tmp_pa
         load(f"{tmp_path / 'half'}#text")
 
 
+def test_an_older_file_of_both_towers_says_nothing_that_is_not_obeyed(tmp_path: Path) -> None:
+    clip_folder(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    for key in ("text_config", "vision_config"):
+        config[f"{key}_dict"] = {"hidden_size": 24, **({"eos_token_id": 2} if key == "text_config" else {})}
+        config[key] |= {"dropout": 0.0, "add_cross_attention": False, "tie_word_embeddings": True, "torch_dtype": None}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    older = {"feature_extractor_type": "CLIPFeatureExtractor", "size": 12, "crop_size": 12, "resample": 3}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(older))
+    pictures, texts = load(tmp_path), load(f"{tmp_path}#text")
+    assert not pictures.report.notes + texts.report.notes
+    assert texts.config.vector is not None and texts.config.vector.mark == texts.config.vocab_size - 1
+    assert isinstance(pictures.processor, ImageProcessor) and pictures.processor.resize == 12
+
+
 def test_siglip_judges_each_text_by_itself(tmp_path: Path) -> None:
     torch.manual_seed(0)
     made = transformers.SiglipConfig(text_config=SIGLIP_TEXT, vision_config=SIGLIP_PICTURE)
@@ -161,6 +177,24 @@ def test_siglip_judges_each_text_by_itself(tmp_path: Path) -> None:
     assert pictures.pair is not None and pictures.pair.each
     equal(pictures.pair.scores(found), expected.logits_per_image)
     equal(pictures.pair.probabilities(found).float(), expected.logits_per_image.sigmoid())
+
+
+def test_a_text_is_filled_up_where_the_model_was_trained_so(tmp_path: Path) -> None:
+    clip_folder(tmp_path)
+    size = load(f"{tmp_path}#text").config.vocab_size
+    torch.manual_seed(0)
+    model = shaken(transformers.SiglipTextModel(transformers.SiglipTextConfig(**SIGLIP_TEXT | {"vocab_size": size})))
+    model.save_pretrained(tmp_path)
+    ours = load(tmp_path)
+    read = tokens(ours, "a cat")
+    assert (
+        len(read) == 16
+        and set(read.ids[4:]) == {1}
+        and all(read.special[4:])
+        and read.pieces[4] == ours.tokenizer.piece(1)
+    )
+    with torch.no_grad():
+        equal(text_vectors(ours, ["a cat"]), model(torch.tensor([read.ids])).pooler_output)
 
 
 @pytest.mark.parametrize(("name", "before"), [("registers", 4), ("dinov2", 1), ("dinov3, gated", 4)])
