@@ -754,7 +754,7 @@ def check_requirements(listed: Set[str], imported: Set[str]) -> Iterator[str]:
 
 
 OPTIONAL = {"ray": "requirements-ray.txt", "botocore": "requirements-store.txt"}  # only who asks for it has it
-OPTIONAL |= dict.fromkeys(("anywidget", "traitlets", "soundfile"), "requirements-dev.txt")  # extras
+OPTIONAL |= dict.fromkeys(("anywidget", "traitlets", "soundfile", "h5py"), "requirements-dev.txt")  # extras
 
 
 def test_requirements_are_what_is_imported() -> None:
