@@ -14,7 +14,7 @@ from engine.checkpoints import Checkpoint
 from engine.inputs import readers
 from engine.model.config import ModelConfig, Pooling, TextVector
 from engine.model.layers.mask import HiddenPosition
-from engine.model.layers.vector import SHORTEST, MapOfVector, find_pooled, pool, pooling_weights
+from engine.model.layers.vector import SHORTEST, MapOfVector, pool, pooling_weights
 from engine.model.transformer import Transformer
 from engine.runtime.run import run, stream
 from engine.runtime.trace import Trace
@@ -138,14 +138,15 @@ def vector_shares(model: Transformer, trace: Trace, pooling: Pooling | None = No
     check_pooled(vector)
     if not vector.is_linear:
         bent = (f"map with the activation {one.activation}" for one in vector.maps if one.activation != "identity")
-        named = "norm" if vector.norm else next(bent)
+        named = "norm" if vector.norm else "probe with an MLP" if vector.probe else next(bent)
         raise ValueError(
             f"A {named} stands behind what is pooled, so that the vector is no sum over tokens: the cosine cannot be "
             "split into pairs of tokens."
         )
-    last = trace[last_hook(model)][:1].double()
-    real = find_pooled(vector.mark, trace.padding, trace.ids)
-    real = None if real is None else real[:1]
+    last = trace[last_hook(model)]
+    own = model.vector if pooling is None else None
+    real = trace.padding if own is None else own.find_pooled(last, trace.padding, trace.ids)
+    last, real = last[:1].double(), None if real is None else real[:1]
     shares = torch.cat([(last * pooling_weights(last, kind, real))[0] for kind in vector.pooled], dim=-1)
     rest = shares.new_zeros(shares.shape[-1])
     for made in model.vector.maps if pooling is None and model.vector is not None else ():

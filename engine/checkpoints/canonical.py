@@ -90,6 +90,8 @@ def canonical_positions(config: ModelConfig) -> Positions:
         tokens = given.counted == "tokens"
         plain = replace(plain, counted="tokens" if tokens else "all", padding=given.padding if tokens else 0)
         plain = replace(plain, relative_bias=given.relative_bias)
+    if given.picture_bias is not None:
+        plain = replace(plain, picture_bias=given.picture_bias)
     if given.has_buckets or given.kind == "disentangled":
         plain = replace(plain, buckets=given.buckets, farthest=given.farthest)
     if given.kind == "disentangled":

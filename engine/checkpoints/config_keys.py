@@ -49,6 +49,9 @@ WITHOUT_EFFECT = (
     "dense_seq_output", "fused_bias_fc", "fused_dropout_add_ln", "max_trained_positions", "pad_vocab_size_multiple",
     "parallel_block_tied_norm", "rotary_emb_scale_base", "use_flash_attn", "use_xentropy", "sparse_prediction",
     "sparse_pred_ignore_index",  # of training, and of how the same is computed
+    "add_fpn", "auxiliary_channels", "auxiliary_concat_input", "auxiliary_loss_weight", "auxiliary_num_convs",
+    "pool_scales", "semantic_loss_ignore_index", "use_auxiliary_head",  # of heads that judge each pixel
+    "vocab_size",  # of a head that judges each patch
     "model_max_length",  # read by no class of transformers
 )  # fmt: skip
 KNOWN = frozenset({*KEYS_OF_QUANTISATION, *WITHOUT_EFFECT, *OF_WRITING, *READ, *NEUTRAL, *ELSEWHERE})

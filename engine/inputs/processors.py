@@ -48,7 +48,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "DeiT": USUAL | {"size": 256, "do_center_crop": True, "crop_size": 224, "resample": BICUBIC},
     "ImageGPT": USUAL | {"size": 256, "do_color_quantize": True},
     SMOOTH: USUAL | {"size": 224, "image_mean": (0.485, 0.456, 0.406), "image_std": (0.229, 0.224, 0.225)},
-    "Siglip": USUAL | {"size": 224, "resample": BICUBIC},
+    **dict.fromkeys(("Siglip", "Beit"), USUAL | {"size": 224, "crop_size": 224, "resample": BICUBIC}),
     **dict.fromkeys(("CLIP", "Bit"), CROPPED),
 }  # what transformers' classes take for keys that a file leaves out
 OF_STEPS = {"resample": "do_resize", "image_mean": "do_normalize", "image_std": "do_normalize"}  # null without them
@@ -59,6 +59,7 @@ KEYS = {  # each with READ, or why it is without effect
     **dict.fromkeys(("do_rescale", "rescale_factor", "do_normalize", "image_mean", "image_std"), READ),
     **dict.fromkeys(("do_pad", "pad_size"), "refused where they would change a picture"),
     **dict.fromkeys(("do_color_quantize", "clusters"), "read for an ImageGPT, of no use to the others"),
+    **dict.fromkeys(("do_reduce_labels", "reduce_labels"), "of maps that name each pixel's class"),
     "do_convert_rgb": "a picture always gets the colours that its model reads",
     "input_data_format": "of arrays, not of files of pictures",
     **dict.fromkeys(("data_format", "return_tensors", "disable_grouping", "device"), "channels come first, on the CPU"),

@@ -33,6 +33,7 @@ Sublayers = Literal["sequential", "parallel", "parallel_one_norm"]
 Link = Literal["softmax", "logistic", "identity"]
 OwnLink = Literal["logistic", "identity"]
 HeadKind = Literal["language", "masked", "sequence", "token", "span", "none"]
+ReadAt = Literal["first", "last", "mean", "vector"]
 Pooling = Literal["first", "last", "mean", "max", "weighted_mean", "scaled_sum"]
 MapActivation = Literal["identity", "relu", "gelu", "silu", "tanh"]
 
@@ -116,6 +117,9 @@ class Positions:
     where it stands and where in its span (GLM, Du et al. 2022, section 2.1): two learned tables, or half of a head's
     components for each, of which the first `turned` turn. Some layers may turn otherwise, as `other` says.
 
+    A `picture_bias` adds a number of each head to a score for each distance of two patches in rows and in columns (Bao
+    et al. 2022, BEiT, section 2.2, after Swin), shared by all layers or of each.
+
     With `grid` half of a head's pairs turn by a patch's row and half by its column, each from -1 to 1 across the
     picture and times 2 pi (Siméoni et al. 2025, DINOv3, section 3.2); vectors before the patches do not turn.
 
@@ -180,6 +184,7 @@ class Positions:
             when=lambda said, recipe: said["kind"] == "learned" and is_alone(said, recipe),
         ),
     )
+    picture_bias: Literal["shared", "each"] | None = field(default=None, metadata=DECIDED)
     grid: bool = field(
         default=False,
         metadata=Option(
@@ -673,8 +678,8 @@ class OutputHead:
     `language`: logits over the vocabulary. `masked`: the same behind a dense layer with `activation` and norm (BERT).
     `token`: one of `classes` at each position. `span`: at each position whether an answer starts there and
     whether it ends there (Devlin et al. 2019, section 4.2). `sequence`: one of `classes` for the whole, at the `first`
-    position, at the `last` that is real (a causal model has read the whole text only there), or of the `mean` of all
-    that are real (Chen et al. 2020, section 2.3). `none`: nothing.
+    position, at the `last` that is real (a causal model has read the whole text only there), of the `mean` of all
+    that are real (Chen et al. 2020, section 2.3), or of the model's `vector`. `none`: nothing.
     A head over classes may have one more `dense` layer with `activation` before them (Clark et al. 2020), and a `norm`
     behind that (ModernBERT), as a masked head has; `dense_bias` is that layer's, in either.
     `pooler` is tanh(W x + b) at that position, or another `pooler_activation`, which `sequence` and `next_sentence`
@@ -695,7 +700,7 @@ class OutputHead:
 
     kind: HeadKind = field(default="language", metadata=DECIDED)
     classes: int = field(default=0, metadata=DECIDED)
-    read: Literal["first", "last", "mean"] = field(
+    read: ReadAt = field(
         default="first",
         metadata=Option(
             help="Which position the classes are read from: the first, the last, or the mean of all.",
@@ -810,10 +815,10 @@ class TextVector:
     `pooled` of the last residual stream: its `first` position, the `last` that is real, the `mean` or the `max` of all,
     the mean `weighted` by 1, 2, 3, ... (Muennighoff 2022, SGPT, section 4.2), or the sum `scaled` by 1 / sqrt(length);
     several stand one behind the other. None pooled leaves a vector for each token (Khattab & Zaharia 2020, ColBERT).
-    Only positions of the id `mark` are pooled where a text has one; a text is `filled` up with that id to the context,
-    and read with it, where the model was trained so. With a `probe` attention gives what is pooled, of
-    which there is one then. A `norm` may stand behind, then come the `maps`,
-    and with `unit` the vector is divided by its length.
+    With `patches` these alone are pooled of a picture. Only positions of the id `mark` are pooled where a text has one;
+    a text is `filled` up with that id to the context, and read with it, where the model was trained so. With a `probe`
+    attention gives what is pooled, of which there is one then. A `norm` may stand behind, then come the `maps`, and
+    with `unit` the vector is divided by its length.
     """
 
     pooled: tuple[Pooling, ...] = field(default=("mean",), metadata=DECIDED)
@@ -821,6 +826,7 @@ class TextVector:
     unit: bool = field(default=False, metadata=DECIDED)
     norm: bool = field(default=False, metadata=DECIDED)
     mark: int | None = field(default=None, metadata=DECIDED)
+    patches: bool = field(default=False, metadata=DECIDED)
     filled: int | None = field(default=None, metadata=DECIDED)
     probe: Probe | None = field(default=None, metadata=DECIDED)
 

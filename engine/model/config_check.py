@@ -216,6 +216,11 @@ def check_positions(config: ModelConfig) -> None:
             "positions.grid turns the patches of a picture by plain rotary positions, of halves and a multiple of 4 "
             f"components, got {positions.kind} and {turned}; leave it out."
         )
+    beside = positions.kind in ("learned", "none") and positions.axes == 1 and not positions.relative_bias
+    if positions.picture_bias is not None and not (beside and patches_alone(config)):
+        raise ValueError(
+            "positions.picture_bias is of a picture behind [CLS], with learned positions or none; leave it out."
+        )
     if positions.axes == 2 and config.infill is None:
         raise ValueError("positions.axes 2 are a gap's and a span's; they need the marks of infill.")
 
@@ -237,6 +242,12 @@ def check_disentangled(config: ModelConfig) -> None:
             "positions.normed is a layer norm with weight and bias, as the others must be then, got "
             f"{config.norm.kind} with {config.norm.learned} learned; leave it out."
         )
+
+
+def patches_alone(config: ModelConfig) -> bool:
+    """True for pictures whose patches stand behind one vector."""
+    patches = config.embedding.patches
+    return patches is not None and patches.before == 1 and config.encoder is None and config.attention.nearest is None
 
 
 def check_other(config: ModelConfig, other: OtherRotation, turned: int) -> None:
@@ -293,6 +304,8 @@ def check_ends(config: ModelConfig) -> None:
         raise ValueError("head.dense stands before one layer over classes, without a pooler; leave one of them out.")
     if head.norm and not head.dense:
         raise ValueError("head.norm stands behind the dense layer of a head over classes; set head.dense too.")
+    if head.read == "vector" and (config.vector is None or not config.vector.pooled or config.vector.maps):
+        raise ValueError('head.read "vector" is of what the model pools, and it pools nothing; set vector.')
     if head.averaged and (head.pooler or not (patches is not None and patches.distilled)):
         raise ValueError("head.averaged reads [CLS] and [DIST]; set embedding.patches.distilled, and no pooler.")
     if patches is not None:

@@ -11,6 +11,7 @@ from engine.model.layers.attention import SharedTensors
 from engine.model.layers.block import Block
 from engine.model.layers.cache import KVCache
 from engine.model.layers.embed import Embed
+from engine.model.layers.grid_bias import GridBias
 from engine.model.layers.mask import (
     AttentionMask,
     Blocks,
@@ -66,6 +67,9 @@ class Stack(Module):
         self.others = () if positions.other is None else positions.other.layers
         if self.others:
             self.other_rotary = self.make_rotary(positions.of_layer(self.others[0]))
+        patches = config.embedding.patches
+        shared_bias = positions.picture_bias == "shared" and patches is not None
+        self.grid_bias = GridBias(patches, heads) if shared_bias and patches is not None else None
         slopes = alibi_slopes(heads) if positions.kind == "alibi" else None
         self.register_buffer("slopes", slopes, persistent=False)
 
@@ -224,6 +228,9 @@ class Stack(Module):
         """head pos key: what positions add to the scores."""
         if self.slopes is not None:
             return alibi_bias(self.slopes, mask.pos, mask.key).to(next(self.parameters()).dtype)
+        if self.grid_bias is not None:
+            everywhere: Tensor = self.grid_bias()
+            return everywhere
         if self.relative is None:
             return None
         config = self.config

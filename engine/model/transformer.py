@@ -137,14 +137,16 @@ class Transformer(Stack):
         """Logits from the last residual stream, batch pos d_model, which has the positions `at`; `ids` (batch pos) is
         what the model read."""
         whole = self.pool_text(last, padding, ids)
+        vector = None if self.vector is None else self.vector(last, padding, ids)
         pooled = whole if self.pooler is None else self.pooler(whole)
         second = None if self.next_sentence is None else self.hook_next_sentence(self.next_sentence(pooled))
         if self.language is not None:
             second = self.language(last, self.table)
-        if self.vector is not None:
-            second = self.vector(last, padding, ids)
+        second = second if vector is None else vector
         if self.head is None or self.config.head.kind == "none":
             return last if self.head is None else self.head(last), second
+        if self.config.head.read == "vector" and vector is not None:
+            pooled = vector
         read = pooled if self.config.head.kind == "sequence" and not self.config.head.averaged else last
         logits = self.hook_logits(self.head(read, self.table))
         if self.hook_probs is not None and self.hook_probs.is_active:
@@ -170,7 +172,7 @@ class Transformer(Stack):
         """The position that stands for the whole text, or the mean of all, batch d_model."""
         if isinstance(self.head, MeanHead):
             return self.head.mean(last, padding)
-        if self.config.head.read == "first":
+        if self.config.head.read in ("first", "vector"):
             return last[:, 0]
         marked = self.config.head.padding is not None or self.config.head.mark is not None
         if padding is None and (ids is None or not marked):

@@ -140,6 +140,7 @@ def mlp_drawing(config: ModelConfig, mlp: MLP) -> dict[str, Any]:
 def attention_drawing(config: ModelConfig, attention: Attention, across: bool = False) -> dict[str, Any]:
     notes = [] if across or config.positions.kind not in POSITIONS else [POSITIONS[config.positions.kind]]
     notes += ["a bias for each distance"] if not across and config.positions.relative_bias else []
+    notes += ["a bias for each distance of patches"] if not across and config.positions.picture_bias else []
     notes += [] if across or not config.positions.named_terms else ["disentangled positions"]
     notes += [] if across else [f"+ {TERMS[term]}" for term in config.positions.named_terms]
     notes += ["of two kinds"] if not across and config.positions.kind == "rotary" and config.positions.axes == 2 else []

@@ -142,6 +142,8 @@ def position_bias(source: Source, pos: int, key: int, head: int) -> Steps:
     distance = query - key
     where = "the token itself" if distance == 0 else f"{abs(distance)} {'back' if distance > 0 else 'ahead'}"
     stack, positions = source.stack, source.config.positions
+    if positions.picture_bias is not None:
+        return grid_bias(source, pos, key, head)
     if stack.relative is None:
         slope = float(alibi_slopes(source.heads)[head])
         value = -slope * abs(distance)
@@ -160,6 +162,23 @@ def position_bias(source: Source, pos: int, key: int, head: int) -> Steps:
     learned = Operand(
         "by bucket", table, f"{source.prefix}relative.weight", (WHOLE, head), "bucket", "attention", bucket
     )
+    return Steps("position bias", value, (line,), (learned,))
+
+
+def grid_bias(source: Source, pos: int, key: int, head: int) -> Steps:
+    """Explains what the distance of two patches in rows and columns adds to a score."""
+    attention, path = attention_of(source)
+    own = attention.grid_bias
+    bias, name = (source.stack.grid_bias, "grid_bias.weight") if own is None else (own, f"{path}grid_bias.weight")
+    patches = source.config.embedding.patches
+    assert bias is not None and patches is not None
+    row = int(bias.rows[pos, key])
+    (down, right), (of_key, across) = (divmod(one - 1, patches.side) for one in (pos, key))
+    told = f"{down - of_key} rows and {right - across} columns apart" if pos and key else "with [CLS]"
+    value = float(bias.weight[row, head])
+    table = bias.weight[:, head].detach().double()
+    learned = Operand("by distance", table, name, (WHOLE, head), "bucket", "attention", row)
+    line = (f"{told}: what this head learned for it = ", result(value))
     return Steps("position bias", value, (line,), (learned,))
 
 

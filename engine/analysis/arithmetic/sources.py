@@ -221,7 +221,10 @@ class Source:
     def read_by_head(self) -> str:
         """Hook of what a part of the head reads: the stream, or what pooler, mean and the parts before it made of
         that."""
-        pooled = "pooler.out" if self.config.head.kind == "sequence" and self.config.head.pooler else self.last()
+        head = self.config.head
+        pooled = "pooler.out" if head.kind == "sequence" and head.pooler else self.last()
+        if head.read == "vector":
+            return self.first_of("vector.out")
         if self.part in ("head.cls", "head.distilled"):
             return self.last()
         behind = {"head.narrow": ["head.mean"], "head.pre": ["head.narrow", "head.mean"]}

@@ -7,7 +7,7 @@ import torch
 from engine.analysis.arithmetic.explanation import WHOLE, Line, Operand, Products, Steps, number, result
 from engine.analysis.arithmetic.sources import Source
 from engine.model.config import Pooling
-from engine.model.layers.vector import SHORTEST, ProbeAttention, TextVector, find_pooled, pooling_weights
+from engine.model.layers.vector import SHORTEST, ProbeAttention, TextVector, pooling_weights
 
 WORDS: dict[Pooling, str] = {
     "first": "the first position",
@@ -24,7 +24,7 @@ def pooled_component(source: Source, module: TextVector, unit: int) -> Steps:
     part, component = divmod(unit, source.config.d_model)
     kind, hook = module.kinds[part], source.last()
     last = source.value_of(hook)[:1].double()
-    real = find_pooled(module.mark, source.trace.padding, source.trace.ids)
+    real = module.find_pooled(last, source.trace.padding, source.trace.ids)
     real = None if real is None else real[:1]
     weights = pooling_weights(last, kind, real)[0].expand(last.shape[1:])[:, component]
     x = Operand(f"x[·, {component}]", last[0, :, component], hook, (WHOLE, component), "pos", "residual")
@@ -45,9 +45,9 @@ def attention_of_probe(source: Source, module: ProbeAttention, name: str, pos: i
         by = Operand("pattern", weights, f"{path}.pattern", (head, WHOLE), "pos", "attention")
         products = Products(by, Operand(f"v[·, {unit}]", values, "values", (), "pos", "value"))
         return Steps("weighted sum", products.total, (("Σ pattern · v = ", result(products.total)),), (by,), products)
-    real = find_pooled(
-        source.model.vector.mark if source.model.vector else None, source.trace.padding, source.trace.ids
-    )
+    vector = source.model.vector
+    assert vector is not None
+    real = vector.find_pooled(last, source.trace.padding, source.trace.ids)
     query = (module.q.weight.double() @ module.query.double() + module.q.bias.double())[rows]
     keys = last[0] @ module.k.weight[rows].double().T + module.k.bias[rows].double()
     scores = keys @ query * module.d_head**-0.5

@@ -145,6 +145,9 @@ class Tally:
             else:
                 self.keep("MLP: inputs", rows * stack.L * inputs)
                 self.experts(stack, config.mlp, config.mlp.experts, rows)
+        if config.layer_scale:
+            adds = 1 + (config.mlp is not None)
+            self.keep(f"{title}what the layers' scales multiply", adds * rows * stack.L * d)
         if config.final_norm:
             self.norms(f"{title}final norm", rows, Integer(1), 1, 1)
 
@@ -202,7 +205,8 @@ class Tally:
         config, layers, heads = stack.config, stack.L, Symbol("H", attention.heads)
         explicit = attention.softcap is not None or attention.nearest is not None or attention.sinks
         terms = () if across else config.positions.named_terms
-        biased = (config.positions.has_buckets or bool(terms)) and not across and not explicit
+        learned = config.positions.has_buckets or config.positions.picture_bias is not None
+        biased = (learned or bool(terms)) and not across and not explicit
         queries = stack.heads(attention)
         keys = queries if biased else stack.kv_heads(attention)
         values = keys if attention.latent is None else stack.values(attention)
@@ -285,11 +289,21 @@ class Tally:
             each = 2 * texts * tokens * Symbol("d_r", config.d_turned)
             self.keep("cos and sin of the positions", each if len(kinds) == 1 else len(kinds) * each)
 
+    def vector(self, tokens: Symbol) -> None:
+        """Counts what the vector of the whole keeps, where a head reads that."""
+        vector = self.config.vector
+        assert vector is not None
+        self.keep("vector: weights of what is pooled", self.B * tokens)
+        if vector.norm:
+            self.norms("vector: norm", self.B, Integer(1), 1, 1)
+
     def ends(self, tokens: Symbol) -> None:
         config, head, d = self.config, self.config.head, self.d
         rows, read = self.B * tokens, stacks(config)[-1].read
         whole = head.kind == "sequence"
-        mean = self.B if whole and head.read == "mean" else rows  # one position keeps them all
+        mean = self.B if whole and head.read in ("mean", "vector") else rows  # one position keeps them all
+        if whole and head.read == "vector":
+            self.vector(tokens)
         pooled = whole and head.pooler
         if head.pooler:
             self.keep("pooler", total([rows * d, KEPT_OF_ACTIVATION[head.pooler_activation] * self.B * d]))

@@ -9,6 +9,7 @@ from engine.analysis.sizes.formula import Formula, Integer, Symbol, formula, pro
 from engine.analysis.sizes.shape import Stack, norm_width, stacks
 from engine.model.config import Attention, Latent, ModelConfig
 from engine.model.layers.embed import FRAMES
+from engine.model.layers.grid_bias import OUTSIDE
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,8 @@ def embedding(config: ModelConfig) -> Iterator[Part]:
 
 def stack_parts(stack: Stack) -> Iterator[Part]:
     config, prefix = stack.config, stack.prefix
-    positions = config.positions
+    positions, patches = config.positions, config.embedding.patches
     if positions.has_places:
-        patches = config.embedding.patches
         places = config.context if patches is None else patches.places
         rows = Symbol("N" if config.embedding.sound is None else "N_s", places) * stack.embedding_width
         yield Part("positions, W_P", f"{prefix}embed.positions.weight", f"{prefix}positions", "matrix", rows)
@@ -105,6 +105,13 @@ def stack_parts(stack: Stack) -> Iterator[Part]:
     if positions.has_buckets:
         table = Symbol("R", positions.buckets) * Symbol("H", config.attention.heads)
         yield Part("relative positions", f"{prefix}relative.weight", f"{prefix}relative", "matrix", table)
+    if positions.picture_bias is not None and patches is not None:
+        table = Symbol("D_p", (2 * patches.side - 1) ** 2 + OUTSIDE) * Symbol("H", config.attention.heads)
+        place, many = (
+            ("grid_bias", None) if positions.picture_bias == "shared" else ("blocks.*.attn.grid_bias", stack.blocks)
+        )
+        block = f"{prefix}relative" if many is None else f"{prefix}attn"
+        yield Part("distances of patches", f"{prefix}{place}.weight", block, "matrix", table, many)
     if positions.kind == "disentangled":
         vectors = 2 * Symbol("D", positions.span) * stack.d
         yield Part("distances", f"{prefix}distances.weight", f"{prefix}distances", "matrix", vectors)

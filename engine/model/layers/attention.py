@@ -14,6 +14,7 @@ from engine.model.hooks import HookPoint, any_wanted, run_has_edits
 from engine.model.layers.cache import LayerCache
 from engine.model.layers.causal_strips import LONG, mix_by_strips, pattern_by_strips
 from engine.model.layers.dropout import dropout
+from engine.model.layers.grid_bias import GridBias
 from engine.model.layers.latent import Latent
 from engine.model.layers.mask import AttentionMask
 from engine.model.layers.module import Linear, Module
@@ -98,7 +99,11 @@ class Attention(Module):
 
     def _add_hooks(self, config: ModelConfig, attention: AttentionConfig) -> None:
         kind = config.positions.kind
-        biased = (kind == "alibi" or config.positions.has_buckets) and not self.crosses
+        added = kind == "alibi" or config.positions.has_buckets or config.positions.picture_bias is not None
+        biased = added and not self.crosses
+        patches = config.embedding.patches
+        own = config.positions.picture_bias == "each" and not self.crosses and patches is not None
+        self.grid_bias = GridBias(patches, self.heads) if own and patches is not None else None
         self.positions, self.pairs, self.both_sides = config.positions, config.positions.pairs, attention.mask == "full"
         self.hook_position_ids = None
         if biased or self.terms or (kind == "rotary" and not self.crosses):
@@ -139,6 +144,7 @@ class Attention(Module):
         self, x: Tensor, shared: SharedTensors, cache: LayerCache | None = None, memory: Tensor | None = None
     ) -> Tensor:
         """`x` is batch pos d_model; `memory`, batch key d_model, is what keys and values are made of instead of `x`."""
+        shared = shared if self.grid_bias is None else replace(shared, bias=self.grid_bias())
         shared = self.with_position_ids(shared)
         q, k, v = self.project(x, x if memory is None else memory, shared, cache)  # batch head pos d_head
         z = self.hook_z(self.attend(q, k, v, shared).transpose(1, 2))  # batch pos head d_head

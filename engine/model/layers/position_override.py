@@ -68,8 +68,10 @@ def moved_bias(
 
     A distance from `farthest` on falls into the last bucket, so that no shift is too far.
     """
-    check_within(ids, None)
-    if table is None:
+    check_within(ids, own.shape[1] - 1 if positions.picture_bias is not None else None)
+    if positions.picture_bias is not None:  # a patch takes the place of another
+        bias = own[:, ids.clamp(min=0)][:, :, key_ids.clamp(min=0)]
+    elif table is None:
         bias = alibi_bias(alibi_slopes(len(own)).to(own.device), ids, key_ids).to(own.dtype)
     else:
         bias = table[:, relative_buckets(ids, key_ids, positions, both_sides)]

@@ -24,7 +24,10 @@ class TextVector(Module):
         assert config.vector is not None
         self.kinds, self.unit = config.vector.pooled, config.vector.unit
         of = "batch" if self.kinds else "batch pos"
-        self.mark = config.vector.mark
+        patches = config.embedding.patches
+        self.mark, self.skipped = config.vector.mark, 0
+        if config.vector.patches and patches is not None:
+            self.skipped = patches.before
         self.hook_pooled = HookPoint("pooled", f"{of} pooled") if self.kinds else None
         width = config.d_model * max(len(self.kinds), 1)
         self.probe = None if config.vector.probe is None else ProbeAttention(config, config.vector.probe)
@@ -40,7 +43,7 @@ class TextVector(Module):
         pos, False at padding, `ids` batch pos."""
         x = last
         if self.hook_pooled is not None:
-            real = find_pooled(self.mark, real, ids)
+            real = self.find_pooled(last, real, ids)
             if self.probe is None:
                 x = torch.cat([pool(last, kind, real) for kind in self.kinds], dim=-1)
             else:
@@ -53,6 +56,17 @@ class TextVector(Module):
         if self.unit:
             x = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp(min=SHORTEST)
         return self.hook_out(x)
+
+    def find_pooled(self, last: Tensor, real: Tensor | None, ids: Tensor | None) -> Tensor | None:
+        """Positions that are pooled, batch pos: those that are `real`, or of these the ones of the id `mark` in a text
+        that has one; of a picture whose patches alone are pooled, those; None for all."""
+        if self.skipped:
+            return (torch.arange(last.shape[1], device=last.device) >= self.skipped).expand(last.shape[:2])
+        if self.mark is None or ids is None or ids.dim() != 2:
+            return real
+        marks = ids == self.mark if real is None else (ids == self.mark) & real
+        some = marks.any(1, keepdim=True)
+        return torch.where(some, marks, torch.ones_like(marks) if real is None else real)
 
 
 class ProbeAttention(Module):
@@ -103,16 +117,6 @@ class MapOfVector(Module):
         if self.activation is not None and self.hook_pre is not None:
             made = self.activation(self.hook_pre(made))
         return self.hook_out(made)
-
-
-def find_pooled(mark: int | None, real: Tensor | None, ids: Tensor | None) -> Tensor | None:
-    """Positions that are pooled, batch pos: those that are `real`, or of these the ones of the id `mark`, in a text
-    that has one; None for all."""
-    if mark is None or ids is None or ids.dim() != 2:
-        return real
-    marks = ids == mark if real is None else (ids == mark) & real
-    some = marks.any(1, keepdim=True)
-    return torch.where(some, marks, torch.ones_like(marks) if real is None else real)
 
 
 def pool(last: Tensor, kind: Pooling, real: Tensor | None = None) -> Tensor:

@@ -190,6 +190,22 @@ VARIANTS = {
         "head": OutputHead("none"),
         "embedding": Embedding(patches=Patches(6, 2, 1, registers=1)),
     },
+    "one bias for the distances of patches, and patches pooled": {
+        "context": 1 + 9,
+        "attention": {"mask": "full", "key_bias": False},
+        "positions": Positions("none", picture_bias="shared"),
+        "norm": Norm(final=False),
+        "head": OutputHead("sequence", 3, read="vector"),
+        "vector": TextVector(("mean",), norm=True, patches=True),
+        "embedding": Embedding(patches=Patches(6, 2, 1)),
+    },
+    "a bias of each layer for the distances of patches": {
+        "context": 1 + 9,
+        "attention": {"mask": "full", "key_bias": False},
+        "positions": Positions("learned", picture_bias="each"),
+        "head": OutputHead("none"),
+        "embedding": Embedding(patches=Patches(6, 2, 1)),
+    },
     "a vector beside a head": {"vector": TextVector(("weighted_mean", "last", "scaled_sum"))},
 }
 

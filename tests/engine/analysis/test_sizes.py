@@ -228,6 +228,12 @@ KINDS: dict[str, ModelConfig] = {
         SMALL, context=LENGTH, vocab_size=1, attention=replace(HEADS, mask="full"),
         embedding=Embedding(sound=Sound(7, LENGTH)), head=OutputHead("sequence", 5, read="mean"),
     ),
+    **{f"beit-{bias}": replace(
+        SMALL, context=10, vocab_size=1, attention=replace(HEADS, mask="full", key_bias=False), layer_scale=True,
+        positions=Positions("none", picture_bias=bias), embedding=Embedding(patches=Patches(12, 4)),
+        norm=Norm(final=not pooled), head=OutputHead("sequence", 5, read="vector"),
+        vector=TextVector(norm=True, patches=True) if pooled else TextVector(("first",)),
+    ) for bias, pooled in (("shared", True), ("each", False))},
     "deit": replace(
         SMALL, context=11, vocab_size=1, attention=replace(HEADS, mask="full"),
         embedding=Embedding(patches=Patches(12, 4, distilled=True)), head=OutputHead("sequence", 7, averaged=True),

@@ -66,6 +66,7 @@ SIZES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("t5", "mt5"), T5),
     **dict.fromkeys(("vit", "deit"), PICTURE),
     **dict.fromkeys(("dinov2", "dinov2_with_registers", "siglip_vision_model"), PICTURE),
+    "beit": PICTURE | {"use_relative_position_bias": True},
     "dinov3_vit": PICTURE | {"num_register_tokens": 2, "num_attention_heads": 3},
     "clip_vision_model": PICTURE | {"projection_dim": 10},
     **dict.fromkeys(("clip_text_model", "siglip_text_model"), WIDE | {"projection_dim": 10, "eos_token_id": 1}),

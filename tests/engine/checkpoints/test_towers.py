@@ -13,6 +13,7 @@ from PIL import Image
 from transformers import BitImageProcessor, CLIPConfig, CLIPImageProcessor, CLIPTokenizer
 
 from engine import load
+from engine.analysis.logit_lens import check_lens
 from engine.analysis.text_vectors import cosines, text_vectors
 from engine.inputs.processors import ImageProcessor
 from engine.inputs.readers import tokens
@@ -30,6 +31,8 @@ SIGLIP_TEXT = SIZES | {"intermediate_size": 32, "vocab_size": 40, "max_position_
 PIXELS = tiny.normal(2, 3, 12, 12)
 TEXTS = torch.tensor([[7, 3, 39, 1, 39], [5, 39, 2, 2, 2]])
 
+BEIT = PICTURE | {"intermediate_size": 32, "use_relative_position_bias": True}
+SHARED = PICTURE | {"intermediate_size": 32, "use_shared_relative_position_bias": True}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "dinov2": ("Dinov2Model", PICTURE),
     "dinov2, gated, no bias": ("Dinov2Model", PICTURE | {"use_swiglu_ffn": True, "mlp_ratio": 2, "qkv_bias": False}),
@@ -49,6 +52,13 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         DINO_3 | {"query_bias": False, "value_bias": False, "proj_bias": False, "mlp_bias": False, "rope_theta": 7.0},
     ),
     "dinov3, key bias": ("DINOv3ViTModel", DINO_3 | {"key_bias": True, "layer_norm_eps": 0.1}),
+    "beit": ("BeitModel", BEIT),
+    "beit, one bias for all layers": ("BeitModel", SHARED | {"layer_norm_eps": 0.1, "use_mask_token": True}),
+    "beit, learned positions": (
+        "BeitModel",
+        SHARED | {"use_absolute_position_embeddings": True, "layer_scale_init_value": 0.0, "hidden_act": "relu"},
+    ),
+    "beit, [CLS] alone": ("BeitModel", BEIT | {"use_mean_pooling": False}),
     "clip, pictures": ("CLIPVisionModelWithProjection", CLIP_PICTURE),
     "clip, pictures alone": ("CLIPVisionModel", CLIP_PICTURE | {"hidden_act": "gelu", "num_channels": 1}),
     "clip, texts": ("CLIPTextModelWithProjection", CLIP_TEXT | {"eos_token_id": 39}),
@@ -88,6 +98,20 @@ def test_a_tower_equals_transformers_and_is_read_back(name: str, tmp_path: Path)
         equal_patterns(trace, "attn.pattern", expected.attentions)
         equal(trace[last], expected.last_hidden_state)
         equal(trace["vector.out"], vector_of(expected))
+
+
+@pytest.mark.parametrize("sizes", [BEIT, SHARED | {"use_mean_pooling": False}])
+def test_a_beit_that_names_pictures_reads_its_classes_from_the_vector(sizes: dict[str, Any], tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = shaken(transformers.BeitForImageClassification(transformers.BeitConfig(**sizes, num_labels=5)))
+    checkpoint = opened(model, tmp_path / "theirs")
+    assert not checkpoint.report.notes
+    trace = run(checkpoint.model, PIXELS)
+    for other in (model, written_back(checkpoint, tmp_path / "ours", type(model))):
+        with torch.no_grad():
+            equal(trace["logits"], other(PIXELS).logits)
+    with pytest.raises(ValueError, match="read from its last block's stream, pooled and normed"):
+        check_lens(checkpoint.config)
 
 
 def clip_folder(folder: Path) -> Any:

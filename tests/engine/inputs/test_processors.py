@@ -204,8 +204,8 @@ def test_without_a_crop_the_model_says_what_has_to_come_out(tmp_path: Path) -> N
         ours.pixels(PHOTO)
     with pytest.raises(ValueError, match="Expected a picture less long, got 400000 x 1 pixels"):
         ours.pixels(np.zeros((1, 400_000), np.uint8))
-    with pytest.raises(ValueError, match="image_processor_type, got none, and a model of type 'beit'; no other is kn"):
-        read_processor(tmp_path, {"model_type": "beit"})
+    with pytest.raises(ValueError, match="image_processor_type, got none, and a model of type 'swin'; no other is kn"):
+        read_processor(tmp_path, {"model_type": "swin"})
 
 
 def test_palette_ids_are_those_of_transformers(tmp_path: Path) -> None:
