@@ -55,6 +55,7 @@ export interface Queries {
   patched_block: { side: string; row: number; candidate: number; layer: number; against?: number | null; metric?: "logit" | "probability" | "log-probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
   patched_heads: { side: string; row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "log-probability" | "rank" | "KL"; direction?: "restore" | "break"; value?: "z" | "q" | "k" | "v" | "pattern" };
   patched_places: { side: string; row: number; candidate: number; against?: number | null; metric?: "logit" | "probability" | "log-probability" | "rank" | "KL"; direction?: "restore" | "break"; part?: "stream" | "attention" | "MLP" };
+  patches_of_cosine: {};
   paths: { wanted: object; steps?: number | null } | { row: number; candidate: number; layer: number; against?: number | null; metric?: "logit" | "probability" | "log-probability" | "rank" | "KL"; direction?: "restore" | "break"; reads?: "q" | "k" | "v" | "MLP" | "output" };
   pattern: { layer: number; head: number; kind?: "full" | "window" | "blocks" | "nearest" | "quantized" };
   patterns: { side: string; focus?: string };
@@ -93,12 +94,15 @@ export interface Queries {
   table: { title: string };
   text_average: { side: string; layer: number; head: number; focus?: string };
   text_cosines: {};
+  texts_of_picture: {};
   tile: { side: string; layer: number; head: number; rows: [number, number]; columns: [number, number]; focus?: string; shows?: "length" | "share" | null; cells?: number };
   token_pairs: {};
+  token_products: {};
   training: { table: string; step?: number | null; other?: number | null; attention?: string | null; layer?: number | null; head?: number | null; position?: number | null; now?: string };
   undo: { token: string };
   weighted: { side: string; layer: number; focus?: string };
   window: { side: string; layer: number; head: number; pos: number; key?: number | null; focus?: string; beside?: Array<[number, number]> | null };
+  words_of_cosine: {};
   write: { begun: Array<number>; goal: number; settings?: object | null; shared?: boolean };
   written: { ids: Array<number>; begun?: number; settings?: object | null };
 }
@@ -158,6 +162,7 @@ export interface Answers {
   patched_block: { arrays: { effect: NamedArray }; [entry: string]: any };
   patched_heads: { arrays: { effect: NamedArray }; [entry: string]: any };
   patched_places: { arrays: { effect: NamedArray }; [entry: string]: any };
+  patches_of_cosine: { arrays: { cosine: NamedArray }; [entry: string]: any };
   paths: { arrays: { values: NamedArray }; [entry: string]: any };
   pattern: { arrays: { values: NamedArray }; [entry: string]: any };
   patterns: { arrays: { pattern: NamedArray }; [entry: string]: any };
@@ -196,12 +201,15 @@ export interface Answers {
   table: { arrays: Record<string, NamedArray>; [entry: string]: any };
   text_average: { arrays: { pattern: NamedArray; count: NamedArray }; [entry: string]: any };
   text_cosines: { arrays: { cosine: NamedArray }; [entry: string]: any };
+  texts_of_picture: { arrays: { cosine: NamedArray }; [entry: string]: any };
   tile: { arrays: { weight: NamedArray; at: NamedArray; edited: NamedArray }; [entry: string]: any };
   token_pairs: { arrays: { pairs: NamedArray }; [entry: string]: any };
+  token_products: { arrays: { products: NamedArray }; [entry: string]: any };
   training: { arrays: Record<string, NamedArray>; [entry: string]: any };
   undo: { arrays: Record<string, NamedArray>; [entry: string]: any };
   weighted: { arrays: { weighted: NamedArray; relative: NamedArray }; [entry: string]: any };
   window: { arrays: Record<string, NamedArray>; [entry: string]: any };
+  words_of_cosine: { arrays: { cosine: NamedArray }; [entry: string]: any };
   write: { arrays: Record<string, NamedArray>; [entry: string]: any };
   written: { arrays: Record<string, NamedArray>; [entry: string]: any };
 }
