@@ -15,12 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from engine.analysis.logit_lens import check_lens
+from engine.analysis.text_vectors import last_hook
 from engine.analysis.writers import SUBLAYERS, Sublayer, Terms, Walk, Writer, hold_norm, weigh_heads
 from engine.edits import Side, SilenceHeads
 from engine.edits.edit import ALL_REAL, Edit, RealTokens
 from engine.model.hooks import ADDED, HookPoint
 from engine.model.layers.attention import Attention
 from engine.model.layers.head import AveragedHead, ClassHead, LanguageHead, MeanHead
+from engine.model.layers.vector import pooling_weights
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
@@ -150,6 +152,19 @@ def read_logit(model: Transformer, trace: Trace, row: int, id: int) -> Iterator[
         count = int(real.sum())
         for pos in torch.nonzero(real).flatten().tolist():
             yield LogitReading(pos, covector / count, constant / count)
+    elif model.vector is not None and model.config.head.read == "vector":
+        assert isinstance(head, ClassHead)
+        covector, constant = through_classes(head, trace, id, 0)
+        if model.vector.norm is not None:
+            covector, shift = hold_norm(model.vector.norm, covector, trace["vector.pooled"][0].double())
+            constant = constant + shift
+        (kind_pooled,) = model.vector.kinds
+        last = trace[last_hook(model)]
+        pooled = model.vector.find_pooled(last, trace.padding, trace.ids)
+        shares = pooling_weights(last, kind_pooled, pooled)[0].double()
+        for pos in torch.nonzero(shares.any(-1)).flatten().tolist():
+            yield LogitReading(pos, covector * shares[pos], constant)
+            constant = torch.zeros_like(constant)  # which is added once
     else:
         assert isinstance(head, ClassHead)
         covector, constant = through_classes(head, trace, id, 0)

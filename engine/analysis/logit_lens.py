@@ -101,11 +101,6 @@ def check_lens(config: ModelConfig) -> None:
     """Raises ValueError for a model whose layers cannot be read as probabilities."""
     if config.head.kind == "none":
         raise ValueError("This model has no head, so no layer of it says anything; choose one that predicts.")
-    if config.head.read == "vector":
-        raise ValueError(
-            "This model's classes are read from its last block's stream, pooled and normed, and a layer before has "
-            "no such vector; choose another model."
-        )
     if config.link == "identity":
         raise ValueError("This model's head gives scores, which are no probabilities; choose one that predicts.")
 

@@ -139,7 +139,9 @@ class Walk:
             if block.norm_after and norm is not None:
                 read, constant = self.through_norm(read, norm, f"{at}{norm_name(name)}", self.value(f"{at}{sum_of}"))
                 terms.add(bias, constant)
-            self.through_sublayer(read * block.scale, part, around, (layer, name), terms)
+            learned = block.scale1 if name == "attn" else block.scale2 if name == "mlp" else None
+            weighed = read * (block.scale if learned is None else learned.double())
+            self.through_sublayer(weighed, part, around, (layer, name), terms)
             if block.hook_skip1 is None and not (block.parallel and name == "mlp"):  # no residual connection
                 read = torch.zeros_like(read)
         return read

@@ -304,8 +304,10 @@ def check_ends(config: ModelConfig) -> None:
         raise ValueError("head.dense stands before one layer over classes, without a pooler; leave one of them out.")
     if head.norm and not head.dense:
         raise ValueError("head.norm stands behind the dense layer of a head over classes; set head.dense too.")
-    if head.read == "vector" and (config.vector is None or not config.vector.pooled or config.vector.maps):
-        raise ValueError('head.read "vector" is of what the model pools, and it pools nothing; set vector.')
+    if head.read == "vector":
+        of = config.vector
+        if of is None or len(of.pooled) != 1 or of.maps or of.unit or of.probe is not None:
+            raise ValueError('head.read "vector" is of one vector that is pooled, and normed or not; set vector so.')
     if head.averaged and (head.pooler or not (patches is not None and patches.distilled)):
         raise ValueError("head.averaged reads [CLS] and [DIST]; set embedding.patches.distilled, and no pooler.")
     if patches is not None:

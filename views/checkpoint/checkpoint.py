@@ -104,6 +104,8 @@ def config_facts(config: ModelConfig) -> list[Fact]:
     found += [("norm", f"{NORMS[config.norm.kind]}{learned} {PLACES[config.norm.place]}{eps}")]
     if config.residual_scale != 1:
         found += [("sublayers", f"what they add × {config.residual_scale:g}")]
+    if config.layer_scale:
+        found += [("sublayers", "what they add × a learned scale of each component")]
     return [*found, ("head", head(config))]
 
 

@@ -173,6 +173,7 @@ def model_header(name: str, config: ModelConfig) -> dict[str, Any]:
         "eps": config.norm.eps,
         "residual": config.residual,
         "residual_scale": config.residual_scale,
+        "layer_scale": config.layer_scale,
         "head": head.kind,
         "read": head.read,
         "averaged": head.averaged,

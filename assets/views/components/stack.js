@@ -9,7 +9,7 @@ import { pencil, range } from "../core/dom.js";
  * @typedef {{ boxes: { id: string, label: string, detail: string }[], tied: boolean, out: string }} Ends
  * @typedef {{ prefix: string, layers: number, shared: boolean, width: number, picture: { side: number } | null, norm: string,
  *   embedding: { id: string, label: string, detail: string }[], embedNorm: boolean, place: "before" | "after" | "around" | "output",
- *   sublayers: "sequential" | "parallel" | "parallel_one_norm", residual: boolean, residualScale: number, attention: Attention, cross: Attention | null,
+ *   sublayers: "sequential" | "parallel" | "parallel_one_norm", residual: boolean, scale: string, attention: Attention, cross: Attention | null,
  *   mlp: Mlp | null, finalNorm: boolean }} Stack as views/architecture/architecture.py describes it
  * @typedef {{ width: number, mirror?: boolean, ends?: Ends | null, counts: Map<string, number>, marked: Set<string> }} Drawing
  */
@@ -350,8 +350,7 @@ class Pen {
       ]);
       this.seam = level;
     }
-    if (stack.residualScale !== 1)
-      this.text(this.x((middle + TRUNK) / 2), level - 6, `× ${+stack.residualScale.toPrecision(3)}`, "note", "middle");
+    if (stack.scale) this.text(this.x((middle + TRUNK) / 2), level - 6, `× ${stack.scale}`, "note", "middle");
     this.y = level - 10;
   }
 

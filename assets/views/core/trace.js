@@ -7,7 +7,7 @@ import { request } from "./store.js";
  * @typedef {{ count: number, used: number, scores: string, renormalised: boolean, shared: number, dense: number[] }} Experts
  * @typedef {{ pooled: string[], maps: { width: number, bias: boolean, activation: string }[], unit: boolean }} TextVector
  * @typedef {{ name: string, d_model: number, vocab: number, context: number, norm: string, norm_place: string, norm_learned: string, eps: number,
- *   residual: boolean, residual_scale: number, head: string, read: string, averaged: boolean, pooler: boolean, pooler_activation: string,
+ *   residual: boolean, residual_scale: number, layer_scale: boolean, head: string, read: string, averaged: boolean, pooler: boolean, pooler_activation: string,
  *   vector: TextVector | null,
  *   head_scale: number | null, head_softcap: number | null, head_activation: string, embed_scale: number, token_dropout: boolean, mapped: "tokens" | "all" | null,
  *   layers: number, distinct: number, heads: number, kv_heads: number, d_head: number, scale: number | null, terms: number, softcap: number | null, sinks: boolean,

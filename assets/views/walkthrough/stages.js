@@ -492,7 +492,8 @@ export function about(trace, id, hook, layer) {
 }
 
 /** @param {Model} model */
-const times = (model) => (model.residual_scale === 1 ? "" : `${+model.residual_scale.toPrecision(3)} · `);
+const times = (model) =>
+  model.layer_scale ? "λ · " : model.residual_scale === 1 ? "" : `${+model.residual_scale.toPrecision(3)} · `;
 /**
  * @param {Model} model
  * @param {...string} parts
@@ -508,7 +509,7 @@ const plus = (model, ...parts) => {
  */
 const added = (model, from) =>
   model.residual
-    ? `What ${from} gives${times(model) && ", times a fixed number,"} is added to the residual stream. Nothing that stood there is overwritten; later blocks read the sum.`
+    ? `What ${from} gives${times(model) && (model.layer_scale ? ", each component times a learned number λ," : ", times a fixed number,")} is added to the residual stream. Nothing that stood there is overwritten; later blocks read the sum.`
     : `This model has no residual connections: what ${from} gives takes the place of the stream. What stood there is lost to later blocks.`;
 /**
  * @param {Model} model

@@ -127,7 +127,7 @@ def read(model: Transformer, base: Trace, reader: Node, stream: Tensor) -> Tenso
         if reader.part == "MLP":
             assert block.mlp is not None
             out = block.mlp(block.norm1(stream) if block.norm2 is None else block.norm2(stream))
-            block.scale_output(out, block.hook_added2)
+            block.scale_output(out, block.hook_added2, block.scale2)
         elif reader.part == "q":
             block.attn.query(block.norm1(stream))
         else:

@@ -102,7 +102,7 @@ class Block(Module):
         if self.cross_attn is not None and self.norm_cross is not None and across is not None:
             read = self.norm_cross(resid) if self.norm_before else resid
             out = self.cross_attn(read, across, cross_cache, memory)
-            out = self.scale_output(out, self.hook_added_cross)
+            out = self.scale_output(out, self.hook_added_cross, None)
             resid = self.hook_resid_cross(self.add(resid, out, self.hook_skip_cross))
             resid = self.norm_cross(resid) if self.norm_after else resid
         if self.mlp is None or self.norm2 is None:
@@ -122,7 +122,7 @@ class Block(Module):
         other = other if self.norm2_after is None else self.norm2_after(other)
         return self.add(resid, out + self.scale_output(other, self.hook_added2, self.scale2), self.hook_skip1)
 
-    def scale_output(self, out: Tensor, hook: HookPoint | None, learned: Tensor | None = None) -> Tensor:
+    def scale_output(self, out: Tensor, hook: HookPoint | None, learned: Tensor | None) -> Tensor:
         """Share of a sublayer's output that is added to the stream."""
         return out if hook is None else hook(out * (self.scale if learned is None else learned))
 

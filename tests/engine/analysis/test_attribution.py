@@ -25,6 +25,7 @@ from engine.model.config import (
     OutputHead,
     Positions,
     Sublayers,
+    TextVector,
 )
 from engine.model.transformer import Transformer
 from tests.engine import tiny
@@ -86,6 +87,15 @@ KINDS: dict[str, ModelConfig] = {
     "masked, its dense layer without a bias": config(attention=FULL, head=OutputHead("masked", dense_bias=False)),
     "last": config(head=OutputHead(kind="sequence", classes=3, read="last")),
     "mean": config(attention=FULL, head=OutputHead(kind="sequence", classes=3, read="mean")),
+    **{
+        f"layers that scale, {' and '.join(vector.pooled)} as the vector{' and a norm' if vector.norm else ''}": config(
+            attention=FULL,
+            layer_scale=True,
+            vector=vector,
+            head=OutputHead(kind="sequence", classes=3, read="vector", dense=True),
+        )
+        for vector in (TextVector(norm=True), TextVector(("first",)), TextVector(("max",), norm=True))
+    },
     "encoder-decoder": config("relative", encoder=Encoder(layers=2, attention=Attention(heads=4, mask="full"))),
     "encoder-decoder, norm after": config(
         "sinusoidal", norm=Norm(place="after"), encoder=Encoder(layers=2, attention=Attention(heads=4, mask="full"))

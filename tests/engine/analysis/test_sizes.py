@@ -305,6 +305,7 @@ def test_every_formula_evaluates_to_its_count_as_it_is_written(subtests: pytest.
                 part.formula for part in [*kv_cache(config, 3, length), *activations(config, 3, length, 2, 200)]
             ]
             for formula in [*formulas, *(part.formula for part in states(config))]:
+                assert all(symbol.definition for symbol in formula.symbols())
                 assert read(formula) == formula.value, formula.text
                 assert read_numbers(formula) == formula.value, formula.text_numbers
 

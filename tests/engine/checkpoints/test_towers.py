@@ -13,7 +13,8 @@ from PIL import Image
 from transformers import BitImageProcessor, CLIPConfig, CLIPImageProcessor, CLIPTokenizer
 
 from engine import load
-from engine.analysis.logit_lens import check_lens
+from engine.analysis.attribution import attribute
+from engine.analysis.logit_lens import read_stream
 from engine.analysis.text_vectors import cosines, text_vectors
 from engine.inputs.processors import ImageProcessor
 from engine.inputs.readers import tokens
@@ -110,8 +111,10 @@ def test_a_beit_that_names_pictures_reads_its_classes_from_the_vector(sizes: dic
     for other in (model, written_back(checkpoint, tmp_path / "ours", type(model))):
         with torch.no_grad():
             equal(trace["logits"], other(PIXELS).logits)
-    with pytest.raises(ValueError, match="read from its last block's stream, pooled and normed"):
-        check_lens(checkpoint.config)
+    found = attribute(checkpoint.model, trace, 0, 3)
+    assert found.logit == pytest.approx(float(trace["logits"][0, 3]), abs=1e-4)
+    again = read_stream(checkpoint.model, trace, 1)
+    assert again.shape == trace["logits"].shape and not torch.allclose(again, trace["logits"])
 
 
 def clip_folder(folder: Path) -> Any:
