@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.analysis.sizes.formula import Formula, Integer, factor_out, total
@@ -32,55 +32,58 @@ def envelope(config: ModelConfig) -> list[Step]:
     which brings it to the better known 12 L d^2 + V d (Kaplan et al. 2020, table 1), and all that is not a matrix
     product. Steps that change nothing are left out.
     """
-    parts, layers, d = parameters(config), depth(config), stacks(config)[0].d
+    layers, d = total([stack.blocks for stack in stacks(config)]), stacks(config)[0].d
     square = layers * d * d
-    table = sum_parts(parts, lambda part: part.name.startswith("tokens"))
-    attention = sum_parts(parts, lambda part: part.block.rpartition(".")[2] == "attn", "matrix")
-    mlp = sum_parts(parts, lambda part: part.block.endswith("mlp"), "matrix")
+    sums: dict[str, Formula] = {group.name: Integer(0) for group in GROUPS}
+    for part in parameters(config):
+        group = next(group for group in GROUPS if group.has(part, part.block.rpartition(".")[2]))
+        sums[group.name] = total([sums[group.name], part.formula])
     steps = [
-        Step("estimate", 11 * square + table, "queries, keys, values, an MLP of width 4d, and the table of tokens"),
+        Step("estimate", 11 * square + sums.pop("tokens"), BASIS),
         Step("W_O", square, "the fourth matrix of attention, which joins the heads"),
-        Step(
-            "widths of the heads",
-            factor_out(attention - 4 * square),
-            "heads that together are not d wide, or that share keys",
-        ),
-        Step("cross-attention", across(parts), "four more matrices in each layer of the decoder"),
-        Step("width of the MLP", factor_out(mlp - 8 * square), "a width other than 4d, a gate, or experts"),
+        Step("widths of the heads", factor_out(sums.pop("attention") - 4 * square), WIDTHS),
+        Step("cross-attention", sums.pop("cross-attention"), "four more matrices in each layer of the decoder"),
+        Step("width of the MLP", factor_out(sums.pop("MLP") - 8 * square), "a width other than 4d, a gate, or experts"),
     ]
-    return [step for step in steps + rest(parts) if step.count]
+    steps += [Step(group.name, sums[group.name], group.why) for group in GROUPS if group.name in sums]
+    return [step for step in steps if step.count]
 
 
-def rest(parts: list[Part]) -> list[Step]:
-    """Steps for all that is no matrix of a block."""
+@dataclass(frozen=True)
+class Group:
+    """Parts that one step counts, where no group before has them: `has` is asked with a part and its block's name."""
 
-    def in_blocks(*blocks: str) -> Callable[[Part], bool]:
-        return lambda part: part.block.rpartition(".")[2] in blocks
-
-    sublayers = in_blocks("attn", "cross_attn", "mlp")
-    return [
-        Step("patches and [CLS]", sum_parts(parts, in_blocks("patches")), "what reads a picture in place of tokens"),
-        Step("map of the tokens", sum_parts(parts, lambda part: part.name.startswith("map")), "from their width to d"),
-        Step("positions", sum_parts(parts, in_blocks("positions")), "a vector for each place"),
-        Step("relative positions", sum_parts(parts, in_blocks("relative")), "a number for each distance and head"),
-        Step("distances", sum_parts(parts, in_blocks("distances"), "matrix"), "a vector for each of them"),
-        Step("segments", sum_parts(parts, in_blocks("segments")), "a vector for each segment"),
-        Step("biases", sum_parts(parts, sublayers, "bias"), "of attention and MLP"),
-        Step("norms", sum_parts(parts, lambda part: part.block != "head", "norm"), "their weights and biases"),
-        Step("pooler", sum_parts(parts, in_blocks("pooler")), "a dense layer on the first position"),
-        Step("maps of the vector", sum_parts(parts, in_blocks("vector")), "behind what is pooled of the text"),
-        Step("next sentence", sum_parts(parts, in_blocks("next_sentence")), "the second head"),
-        Step("head", sum_parts(parts, in_blocks("head")), "what it does not share with the table of tokens"),
-    ]
+    name: str
+    has: Callable[[Part, str], bool]
+    why: str = ""
 
 
-def depth(config: ModelConfig) -> Formula:
-    return total([stack.blocks for stack in stacks(config)])
+def within(*blocks: str, role: str | None = None) -> Callable[[Part, str], bool]:
+    return lambda part, block: block in blocks and role in (None, part.role)
 
 
-def across(parts: list[Part]) -> Formula:
-    return sum_parts(parts, lambda part: part.block.endswith("cross_attn"), "matrix")
-
-
-def sum_parts(parts: Iterable[Part], wanted: Callable[[Part], bool], role: str | None = None) -> Formula:
-    return total([Integer(0)] + [part.formula for part in parts if wanted(part) and role in (None, part.role)])
+PATCHES, RELATIVE = "distances of patches", "a number for each distance and head"
+BASIS = "queries, keys, values, an MLP of width 4d, and the table of tokens"
+WIDTHS = "heads that together are not d wide, or that share keys"
+SUBLAYERS = "attn", "cross_attn", "mlp"
+GROUPS = (
+    Group("tokens", lambda part, _: part.name.startswith("tokens")),
+    Group("relative positions", lambda part, block: block == "relative" or part.name == PATCHES, RELATIVE),
+    Group("attention", within("attn", role="matrix")),
+    Group("cross-attention", within("cross_attn", role="matrix")),
+    Group("MLP", within("mlp", role="matrix")),
+    Group("patches and [CLS]", within("patches"), "what reads a picture in place of tokens"),
+    Group("convolutions", within("sound"), "what reads a sound in place of tokens"),
+    Group("map of the tokens", lambda part, _: part.name.startswith("map"), "from their width to d"),
+    Group("positions", within("positions"), "a vector for each place"),
+    Group("distances", within("distances", role="matrix"), "a vector for each of them"),
+    Group("segments", within("segments"), "a vector for each segment"),
+    Group("biases", within(*SUBLAYERS, role="bias"), "of attention and MLP"),
+    Group("maps of the vector", within("vector"), "behind what is pooled of the whole"),
+    Group("head", within("head"), "what it does not share with the table of tokens"),
+    Group("norms", lambda part, _: part.role == "norm", "their weights and biases"),
+    Group("scales", lambda part, _: part.name.startswith("scale of"), "one for each component that a layer adds"),
+    Group("sinks", within(*SUBLAYERS, role="vector"), "what each head's softmax counts besides the keys"),
+    Group("pooler", within("pooler"), "a dense layer on the first position"),
+    Group("next sentence", within("next_sentence"), "the second head"),
+)

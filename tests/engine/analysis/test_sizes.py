@@ -311,9 +311,8 @@ def test_every_formula_evaluates_to_its_count_as_it_is_written(subtests: pytest.
 
 
 def test_the_envelope_and_what_it_loses_are_all_parameters(subtests: pytest.Subtests) -> None:
-    for name in NAMED:
+    for name, config in EVERYTHING.items():
         with subtests.test(name=name):
-            config = NAMED[name].config
             assert sum(step.count for step in envelope(config)) == count(config)
 
 
