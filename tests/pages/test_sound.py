@@ -51,7 +51,9 @@ def sentences(app: AppTest) -> list[str]:
     return [one.value for one in (*app.info, *app.warning, *app.error)]
 
 
-OF_A_RUN = "generate compare why_token why_head logit_lens fires interventions probes steering similarity quantisation".split()
+OF_A_RUN = (
+    "generate compare why_token why_head logit_lens fires interventions probes steering similarity quantisation".split()
+)
 
 
 @pytest.mark.parametrize("path", [entry.path for entry in entries()])

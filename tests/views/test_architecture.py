@@ -8,6 +8,7 @@ from engine.analysis.sizes import Symbol, count, parameters
 from engine.analysis.switches import SWITCHES
 from engine.model.config import ModelConfig
 from engine.model.presets import NAMED
+from tests.engine.analysis.test_sizes import EVERYTHING
 from views.architecture import architecture as view
 from views.core.payload import unpack
 
@@ -19,10 +20,9 @@ def header(*names: str, **more: Any) -> dict[str, Any]:
 
 
 def test_every_part_arrives_with_its_count_and_a_block_that_is_drawn(subtests: pytest.Subtests) -> None:
-    for name in NAMED:
+    for name, config in EVERYTHING.items():
         with subtests.test(name=name):
-            (model,) = header(name)["models"]
-            config = NAMED[name].config
+            (model,) = unpack(view.architecture([(name, config)]))[0]["models"]
             assert model["total"] == count(config) == sum(part["count"] for part in model["parts"])
             assert [part["tex"] for part in model["parts"]] == [part.formula.tex for part in parameters(config)]
             assert {part["block"] for part in model["parts"]} <= drawn_blocks(model)
@@ -32,7 +32,7 @@ def drawn_blocks(model: dict[str, Any]) -> set[str]:
     """The ids that assets/views/components/stack.js gives to the blocks of a drawing."""
     found = {box["id"] for box in model["ends"]["boxes"]}
     for stack in model["stacks"]:
-        own = {row["id"] for row in stack["embedding"]} | {"attn", "relative"}
+        own = {row["id"] for row in stack["embedding"]} | {"attn", "relative", "distances"}
         own |= {"mlp"} if stack["mlp"] else set()
         own |= {"cross_attn", "norm_cross"} if stack["cross"] else set()
         own |= {"embed_norm"} if stack["embedNorm"] else set()
@@ -52,7 +52,11 @@ def test_the_relatives_are_one_picture_with_other_switches() -> None:
     assert t5["stacks"][1]["cross"]["mask"] == "full" and t5["stacks"][0]["cross"] is None
     assert (llama["stacks"][0]["attention"]["heads"], llama["stacks"][0]["attention"]["kvHeads"]) == (32, 8)
     assert glm["stacks"][0]["attention"]["notes"] == ["rotary positions", "of two kinds"]
-    assert vit["stacks"][0]["picture"] == {"side": 14, "size": 16, "image": 224}
+    assert vit["stacks"][0]["reads"] == "[CLS] and 14 × 14 patches of a picture"
+    (whisper,) = unpack(view.architecture([("whisper", EVERYTHING["whisper"])]))[0]["models"]
+    reads = [(stack["embedding"][0]["id"], stack["reads"]) for stack in whisper["stacks"]]
+    assert reads == [("sound", "48 frames of 7 mel bins"), ("tokens", "token ids")]
+    assert "shared" not in whisper["stacks"][1]["embedding"][0]["detail"]
     assert [model["ends"]["tied"] for model in (bert, t5, llama, vit)] == [False, True, False, False]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, LiteralString
 
 from engine.analysis.sizes import Formula, Part, parameters
-from engine.analysis.sizes.shape import stacks
+from engine.analysis.sizes.shape import Stack, stacks
 from engine.model.config import MLP, Attention, ModelConfig, TextVector, kv_heads
 from engine.plurals import count_words
 from views.core.markdown import Markdown
@@ -40,7 +40,7 @@ SHOWN_BY = {
 POSITIONS = {"rotary": "rotary positions", "alibi": "ALiBi", "relative": "relative positions"}
 TERMS = {"c2p": "query · distance", "p2c": "key · distance"}
 NORMS = {"layer": "norm", "rms": "RMS norm", "batch": "batch norm", "none": ""}
-ROLES = dict.fromkeys(("tokens", "patches", "positions", "relative", "distances", "segments"), "residual")
+ROLES = dict.fromkeys(("tokens", "patches", "sound", "positions", "relative", "distances", "segments"), "residual")
 ROLES |= {"attn": "attention", "cross_attn": "attention", "mlp": "mlp", "pooler": "probability"}
 ROLES |= {"head": "probability", "next_sentence": "probability", "vector": "probability"}  # the rest are norms
 
@@ -66,7 +66,7 @@ def model_drawing(name: str, config: ModelConfig) -> dict[str, Any]:
     return {
         "name": name,
         "total": sum(part.count for part in parts),
-        "stacks": [stack_drawing(stack.config, stack.prefix, stack.crosses) for stack in stacks(config)],
+        "stacks": [stack_drawing(stack, config.table) for stack in stacks(config)],
         "ends": end_drawing(config),
         "parts": [part_row(part) for part in parts],
     }
@@ -83,15 +83,16 @@ def role(block: str) -> str:
     return ROLES.get(block.rpartition(".")[2], "soft")
 
 
-def stack_drawing(config: ModelConfig, prefix: str, crosses: bool) -> dict[str, Any]:
-    patches = config.embedding.patches
+def stack_drawing(stack: Stack, table: str) -> dict[str, Any]:
+    """`table` is the name of the tensor of the tokens' vectors."""
+    config, prefix, crosses = stack.config, stack.prefix, stack.crosses
     return {
         "prefix": prefix,
         "layers": config.layers,
         "shared": config.distinct is not None and config.distinct < config.layers,
         "width": config.d_model,
-        "picture": None if patches is None else {"side": patches.side, "size": patches.size, "image": patches.image},
-        "embedding": list(embedding_rows(config, prefix)),
+        "reads": describe_read(config),
+        "embedding": list(embedding_rows(config, table.startswith(prefix))),
         "embedNorm": config.embedding.norm and bool(NORMS[config.norm.kind]),
         "norm": NORMS[config.norm.kind],
         "place": config.norm.place,
@@ -105,12 +106,27 @@ def stack_drawing(config: ModelConfig, prefix: str, crosses: bool) -> dict[str, 
     }
 
 
-def embedding_rows(config: ModelConfig, prefix: str) -> Iterable[dict[str, str]]:
+def describe_read(config: ModelConfig) -> str:
+    patches, sound = config.embedding.patches, config.embedding.sound
+    if sound is not None:
+        return f"{sound.frames:,} frames of {sound.bins} mel bins"
+    if patches is None:
+        return "token ids"
+    registers = [count_words(patches.registers, "register")] if patches.registers else []
+    named = [name for name in patches.names_before if not name.startswith("[REG")]
+    last = f"{patches.side} × {patches.side} patches{'' if registers else ' of a picture'}"
+    before = [*named, *registers]
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def embedding_rows(config: ModelConfig, own: bool) -> Iterable[dict[str, str]]:
     d, made = f"{config.d_model:,}", config.embedding
     if made.patches is not None:
         pixels = made.patches.channels * made.patches.size**2
         yield {"id": "patches", "label": "patches", "detail": f"{pixels:,} × {d}"}
-    elif prefix == "decoder.":
+    elif made.sound is not None:
+        yield {"id": "sound", "label": "convolutions", "detail": f"{made.sound.bins} → {d}"}
+    elif not own:
         yield {"id": "tokens", "label": "tokens", "detail": "shared with the encoder"}
     else:
         mapped = "" if made.width is None else f" → {d}"
@@ -201,7 +217,8 @@ def describe_vector(vector: TextVector, d_model: int) -> str:
 def outcome(config: ModelConfig) -> str:
     head = config.head
     if config.vector is not None and head.kind == "none":
-        return "a vector of each token" if not config.vector.pooled else "the text as one vector"
+        whole = "text" if config.embedding.patches is None else "picture"
+        return "a vector of each token" if not config.vector.pooled else f"the {whole} as one vector"
     if head.kind == "sequence":
         return count_words(config.outputs, "class", "classes")
     if head.kind == "token":
@@ -265,6 +282,8 @@ def symbols(formulas: Iterable[Formula]) -> Markdown:
 
 def about(number: int) -> LiteralString:
     """101.3 million: for words around an exact number, never in its place."""
+    if number < 1e5:
+        return f"{number:,}"
     scale, unit = (1e9, "billion") if number >= 1e9 else (1e6, "million")
     return f"{number / scale:,.1f} {unit}"
 

@@ -307,6 +307,7 @@ const TITLES = {
   positions: "Positions",
   segments: "Segments",
   relative: "Relative positions",
+  sound: "Convolutions",
   distances: "Distances",
   embed_norm: "Norm of the embedding",
   norm1: "Norm of the attention",

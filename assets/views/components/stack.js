@@ -7,7 +7,7 @@ import { pencil, range } from "../core/dom.js";
  * @typedef {{ mask: "full" | "causal" | "prefix", window: boolean, heads: number, kvHeads: number, dHead: number, notes: string[] }} Attention
  * @typedef {{ title: string, width: number, gated: boolean, note: string }} Mlp
  * @typedef {{ boxes: { id: string, label: string, detail: string }[], tied: boolean, out: string }} Ends
- * @typedef {{ prefix: string, layers: number, shared: boolean, width: number, picture: { side: number } | null, norm: string,
+ * @typedef {{ prefix: string, layers: number, shared: boolean, width: number, reads: string, norm: string,
  *   embedding: { id: string, label: string, detail: string }[], embedNorm: boolean, place: "before" | "after" | "around" | "output",
  *   sublayers: "sequential" | "parallel" | "parallel_one_norm", residual: boolean, scale: string, attention: Attention, cross: Attention | null,
  *   mlp: Mlp | null, finalNorm: boolean }} Stack as views/architecture/architecture.py describes it
@@ -150,10 +150,9 @@ class Pen {
   }
 
   /** @param {Stack} stack */
-  input({ picture }) {
-    const words = picture ? `[CLS] and ${picture.side} × ${picture.side} patches of a picture` : "token ids";
+  input({ reads }) {
     const middle = this.x((COLUMN + this.right) / 2);
-    this.text(middle, -5, words, "note", "middle");
+    this.text(middle, -5, reads, "note", "middle");
     this.y = -24;
   }
 
