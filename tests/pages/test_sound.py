@@ -20,7 +20,7 @@ from engine.model.transformer import Transformer, initialise
 from engine.runtime import library
 from pages.controls.checkpoint.card import compare
 from pages.controls.menu import entries
-from pages.controls.model_input.sound import ELSEWHERE, NO_SOUND, STAGES, HeardSound
+from pages.controls.model_input.sound import ELSEWHERE, LOOKS, NO_SOUND, STAGES, HeardSound
 from tests.pages.mounted import record
 from tests.pages.test_attention import opened
 
@@ -81,13 +81,20 @@ def test_a_sound_is_drawn_with_what_the_model_computed_of_it(page: str) -> None:
     mel = checkpoint.processor.mel(open_sound(io.BytesIO(tone())))
     trace = run(checkpoint.model, mel, target=[2, 3, 4, 5])
     torch.testing.assert_close(kept.trace["logits"], trace["logits"])
-    name = "decoder.blocks.1.cross_attn.pattern"
-    torch.testing.assert_close(kept.trace[name], trace[name])
     assert any("60 frames of 5 mel bins; silence fills up the 100" in one.value for one in app.caption)
     if "walkthrough" in page:
         for stage, hook in STAGES.items():
             app.selectbox(key="heard stage").set_value(stage).run()
             assert not app.exception, app.exception
             assert f"stored: {float(trace[hook][0, 0, 0]):.4g}"[:10] in app.code[0].value
+    else:
+        for look, hook in LOOKS.items():
+            app.segmented_control(key="heard look").set_value(look).run()
+            assert not app.exception, app.exception
+            name = hook.format(0)
+            assert [one for one in kept.trace if one.endswith("pattern")] == [name]
+            torch.testing.assert_close(kept.trace[name], trace[name])
+            share = trace[name][0, 0][: 30 if "itself" in look else None, :30].sum(1).mean()
+            assert look == "tokens to tokens" or any(f"{share:.1%} of it" in one.value for one in app.caption)
     app.text_input(key="target").set_value("").run()
     assert kept.reading.written and not app.exception

@@ -1,8 +1,10 @@
-"""A sound's frames and the decoder's attention to them, over seconds."""
+"""A sound's frames, and attention over its seconds and over tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 from torch import Tensor
@@ -19,14 +21,34 @@ def draw_mel(mel: Tensor, step: float, shade: Shade) -> go.Figure:
     return layout(go.Figure(heat), "mel bin")
 
 
-def draw_crossing(pattern: Tensor, pieces: Sequence[str], step: float, shade: Shade) -> go.Figure:
-    """`pattern` is pos key, a key every `step` seconds; `pieces` are the tokens of its rows."""
-    rows = [f"{at + 1} {piece}" for at, piece in enumerate(pieces)]
-    told = "%{y}<br>%{x:.2f} s: %{z:.4f}<extra></extra>"
-    heat = go.Heatmap(z=pattern.numpy(), x0=0, dx=step, y=rows, zmin=0, colorscale=ramp(shade, "attention"),
-        colorbar={"title": "weight"}, hovertemplate=told,
+@dataclass(frozen=True)
+class Moments:
+    """Keys or queries that are moments of a sound, one every `step` seconds from `start`."""
+
+    step: float
+    start: float = 0.0
+
+
+def draw_look(
+    pattern: Tensor, queries: Moments | Sequence[str], keys: Moments | Sequence[str], shade: Shade
+) -> go.Figure:
+    """`pattern` is pos key; each axis is of moments or of tokens."""
+    x, column, key = axis("x", keys)
+    y, row, query = axis("y", queries)
+    heat = go.Heatmap(
+        z=pattern.numpy(), **x, **y, zmin=0, colorscale=ramp(shade, "attention"), colorbar={"title": "weight"},
+        hovertemplate=f"{query} to {key}: %{{z:.4f}}<extra></extra>",
     )  # fmt: skip
-    return layout(go.Figure(heat), "token").update_yaxes(autorange="reversed")
+    tall = 480 if isinstance(queries, Moments) else 320
+    figure = go.Figure(heat).update_layout(xaxis_title=f"key, {column}", yaxis_title=f"query, {row}", height=tall)
+    return figure.update_yaxes(autorange="reversed")
+
+
+def axis(name: str, places: Moments | Sequence[str]) -> tuple[dict[str, Any], str, str]:
+    """How Plotly places them, what they are called, and how one is written."""
+    if isinstance(places, Moments):
+        return {f"{name}0": places.start, f"d{name}": places.step}, "seconds", f"%{{{name}:.2f}} s"
+    return {name: [f"{at + 1} {piece}" for at, piece in enumerate(places)]}, "token", f"%{{{name}}}"
 
 
 def layout(figure: go.Figure, rows: str) -> go.Figure:

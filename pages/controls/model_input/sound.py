@@ -18,15 +18,22 @@ from engine.checkpoints import Checkpoint
 from engine.edits import Edit
 from engine.inputs.readers import Reading, read_sound
 from engine.inputs.sound import SoundProcessor, Waveform, open_sound
+from engine.model.config import ModelConfig
 from engine.plurals import count_words
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from pages.controls.state.session import find_record, widget_value
 from views.charts.show import show_plotly
-from views.sound.charts import draw_crossing, draw_mel
+from views.sound.charts import Moments, draw_look, draw_mel
 
 FILE, RECORDED = "sound file", "recording"  # keys of the two places of a sound
-KEPT = ("logits", "encoder.embed.*", "encoder.blocks.0.resid_pre", "*.cross_attn.pattern")
+KEPT = ("logits", "encoder.embed.*", "encoder.blocks.0.resid_pre")
+LOOKS = {
+    "tokens to the sound": "decoder.blocks.{}.cross_attn.pattern",
+    "the sound to itself": "encoder.blocks.{}.attn.pattern",
+    "tokens to tokens": "decoder.blocks.{}.attn.pattern",
+}
+SHOWN = 300  # moments of a sound, queries and keys, that stand in one picture
 STAGES = {
     "log-mel frames": "encoder.embed.mel",
     "first convolution": "encoder.embed.conv1.pre",
@@ -83,9 +90,10 @@ def heard_reading(checkpoint: Checkpoint, target: str, limit: int) -> Reading:
 
 def draw_sound(checkpoint: Checkpoint, reading: Reading, edits: Sequence[Edit], part: Part) -> None:
     """Draws the frames, and below them the stages up to the stream and what comes next, or where a head looks."""
-    kept = find_record(HeardSound)
-    if kept.reading is not reading or kept.trace is None or kept.trace.edits != tuple(edits):
-        kept.trace = run(checkpoint.model, reading.read, KEPT, edits, target=reading.target)
+    kept, hook = find_record(HeardSound), chosen_look(checkpoint) if part == "crossing" else KEPT[0]
+    same = kept.reading is reading and kept.trace is not None and kept.trace.edits == tuple(edits)
+    if kept.trace is None or not same or hook not in kept.trace:
+        kept.trace = run(checkpoint.model, reading.read, (*KEPT, hook), edits, target=reading.target)
     processor, content = checkpoint.processor, chosen_content()
     assert isinstance(processor, SoundProcessor) and reading.target is not None
     st.audio(content)
@@ -105,18 +113,48 @@ def draw_sound(checkpoint: Checkpoint, reading: Reading, edits: Sequence[Edit], 
         draw_next(checkpoint, kept.trace, reading.target.pieces)
 
 
+def chosen_look(checkpoint: Checkpoint) -> str:
+    """Hook of the pattern that the widgets of `draw_heads` choose: one layer's, of which a long sound has gigabytes."""
+    look = widget_value("heard look") or next(iter(LOOKS))
+    layers = count_layers_and_heads(checkpoint.config, look)[0]
+    return LOOKS[look].format(widget_value(f"heard layer, {look}, {layers}", 1) - 1)
+
+
+def count_layers_and_heads(config: ModelConfig, look: str) -> tuple[int, int]:
+    encoder = config.encoder
+    if look == "the sound to itself" and encoder is not None:
+        return encoder.layers, encoder.attention.heads
+    return config.layers, (config.cross_attention if look == "tokens to the sound" else config.attention).heads
+
+
 def draw_heads(checkpoint: Checkpoint, trace: Trace, pieces: Sequence[str], seconds: int, heard: int) -> None:
-    """Draws where one head of the decoder looks in time; the sound itself takes `heard` frames."""
-    config = checkpoint.config
-    st.markdown("**Cross-attention over time**")
-    with st.container(horizontal=True, gap="small"):
-        layer = st.number_input("decoder layer", 1, config.layers, 1, key="heard layer", width=130) - 1
-        head = st.number_input("head", 1, config.cross_attention.heads, 1, key="heard head", width=100) - 1
-    pattern = trace[f"decoder.blocks.{layer}.cross_attn.pattern"][0, head]  # pos key
-    step = seconds / pattern.shape[1]
-    show_plotly(lambda shade: draw_crossing(pattern, pieces, step, shade), key="cross-attention over time")
-    share = float(pattern[:, : -(-heard // 2)].sum(1).mean())
-    st.caption(f"Each row sums to 1; on average {share:.1%} of it lies on the sound, the rest on the silence after it.")
+    """Draws where one head looks, in time or in the tokens; the sound itself takes `heard` frames."""
+    st.markdown("**Where a head looks**")
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        look = st.segmented_control("from, to", list(LOOKS), default=next(iter(LOOKS)), key="heard look", required=True)
+        layers, heads = count_layers_and_heads(checkpoint.config, look)
+        layer = st.number_input("layer", 1, layers, 1, key=f"heard layer, {look}, {layers}", width=110)
+        head = st.number_input("head", 1, heads, 1, key=f"heard head, {look}, {heads}", width=110)
+        pattern = trace[LOOKS[look].format(layer - 1)][0, head - 1]  # pos key
+        step, last = seconds / pattern.shape[1], -(-heard // 2)
+        start = 0
+        if look == "the sound to itself" and last > SHOWN:
+            start = round(
+                st.number_input("from second", 0.0, (last - SHOWN) * step, 0.0, 1.0, key=f"heard from, {last}") / step
+            )
+    if look == "tokens to tokens":
+        show_plotly(lambda shade: draw_look(pattern, pieces, pieces, shade), key=look)
+        st.caption("Each row sums to 1.")
+        return
+    share = float((pattern if look == "tokens to the sound" else pattern[:last])[:, :last].sum(1).mean())
+    told = f"Each row sums to 1; on average {share:.1%} of it lies on the sound, the rest on the silence after it."
+    if look == "the sound to itself":
+        part, moments = slice(start, min(start + SHOWN, last)), Moments(step, start * step)
+        show_plotly(lambda shade: draw_look(pattern[part, part], moments, moments, shade), key=look)
+        told += f" A place is {step * 1000:g} ms of it."
+    else:
+        show_plotly(lambda shade: draw_look(pattern, pieces, Moments(step), shade), key=look)
+    st.caption(told)
 
 
 def draw_arithmetic(checkpoint: Checkpoint, trace: Trace) -> None:
