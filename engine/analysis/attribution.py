@@ -22,7 +22,6 @@ from engine.edits.edit import ALL_REAL, Edit, RealTokens
 from engine.model.hooks import ADDED, HookPoint
 from engine.model.layers.attention import Attention
 from engine.model.layers.head import AveragedHead, ClassHead, LanguageHead, MeanHead
-from engine.model.layers.vector import pooling_weights
 from engine.model.transformer import Transformer
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
@@ -158,13 +157,12 @@ def read_logit(model: Transformer, trace: Trace, row: int, id: int) -> Iterator[
         if model.vector.norm is not None:
             covector, shift = hold_norm(model.vector.norm, covector, trace["vector.pooled"][0].double())
             constant = constant + shift
-        (kind_pooled,) = model.vector.kinds
-        last = trace[last_hook(model)]
-        pooled = model.vector.find_pooled(last, trace.padding, trace.ids)
-        shares = pooling_weights(last, kind_pooled, pooled)[0].double()
-        for pos in torch.nonzero(shares.any(-1)).flatten().tolist():
-            yield LogitReading(pos, covector * shares[pos], constant)
-            constant = torch.zeros_like(constant)  # which is added once
+        last, kinds = trace[last_hook(model)], model.vector.kinds
+        for pooled, part in zip(kinds, covector.chunk(len(kinds), -1), strict=True):
+            shares = model.vector.weigh(pooled, last, trace.padding, trace.ids)[0].double()
+            for pos in torch.nonzero(shares.any(-1)).flatten().tolist():
+                yield LogitReading(pos, part * shares[pos], constant)
+                constant = torch.zeros_like(constant)  # which is added once
     else:
         assert isinstance(head, ClassHead)
         covector, constant = through_classes(head, trace, id, 0)

@@ -145,9 +145,11 @@ def vector_shares(model: Transformer, trace: Trace, pooling: Pooling | None = No
         )
     last = trace[last_hook(model)]
     own = model.vector if pooling is None else None
-    real = trace.padding if own is None else own.find_pooled(last, trace.padding, trace.ids)
-    last, real = last[:1].double(), None if real is None else real[:1]
-    shares = torch.cat([(last * pooling_weights(last, kind, real))[0] for kind in vector.pooled], dim=-1)
+    weights = (
+        pooling_weights(last, kind, trace.padding) if own is None else own.weigh(kind, last, trace.padding, trace.ids)
+        for kind in vector.pooled
+    )
+    shares = torch.cat([last[0].double() * one[0].double() for one in weights], dim=-1)
     rest = shares.new_zeros(shares.shape[-1])
     for made in model.vector.maps if pooling is None and model.vector is not None else ():
         assert isinstance(made, MapOfVector)

@@ -306,8 +306,8 @@ def check_ends(config: ModelConfig) -> None:
         raise ValueError("head.norm stands behind the dense layer of a head over classes; set head.dense too.")
     if head.read == "vector":
         of = config.vector
-        if of is None or len(of.pooled) != 1 or of.maps or of.unit or of.probe is not None:
-            raise ValueError('head.read "vector" is of one vector that is pooled, and normed or not; set vector so.')
+        if of is None or not of.pooled or of.maps or of.unit or of.probe is not None or head.narrow:
+            raise ValueError('head.read "vector" is of what is pooled, and normed or not; set vector so.')
     if head.averaged and (head.pooler or not (patches is not None and patches.distilled)):
         raise ValueError("head.averaged reads [CLS] and [DIST]; set embedding.patches.distilled, and no pooler.")
     if patches is not None:

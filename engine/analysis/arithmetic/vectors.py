@@ -7,7 +7,7 @@ import torch
 from engine.analysis.arithmetic.explanation import WHOLE, Line, Operand, Products, Steps, number, result
 from engine.analysis.arithmetic.sources import Source
 from engine.model.config import Pooling
-from engine.model.layers.vector import SHORTEST, ProbeAttention, TextVector, pooling_weights
+from engine.model.layers.vector import SHORTEST, ProbeAttention, TextVector
 
 WORDS: dict[Pooling, str] = {
     "first": "the first position",
@@ -23,10 +23,8 @@ def pooled_component(source: Source, module: TextVector, unit: int) -> Steps:
     """Explains one number of what was pooled: the weighted sum of one component over the positions."""
     part, component = divmod(unit, source.config.d_model)
     kind, hook = module.kinds[part], source.last()
-    last = source.value_of(hook)[:1].double()
-    real = module.find_pooled(last, source.trace.padding, source.trace.ids)
-    real = None if real is None else real[:1]
-    weights = pooling_weights(last, kind, real)[0].expand(last.shape[1:])[:, component]
+    last = source.value_of(hook).double()
+    weights = module.weigh(kind, last, source.trace.padding, source.trace.ids)[0].expand(last.shape[1:])[:, component]
     x = Operand(f"x[·, {component}]", last[0, :, component], hook, (WHOLE, component), "pos", "residual")
     by = Operand("w", weights, "positions", (), "pos")
     products = Products(x, by)

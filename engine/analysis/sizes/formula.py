@@ -28,6 +28,7 @@ MEANINGS = {
     "L_1": "layers with one MLP",
     "d_1": "width of the MLP of layers without experts",
     "d_p": "width of the probe's MLP",
+    "d_w": "width of the vector that the head reads",
     "d_s": "width of the shared expert",
     "V": "tokens of the vocabulary",
     "V_out": "tokens that can be predicted",

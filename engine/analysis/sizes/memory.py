@@ -293,9 +293,9 @@ class Tally:
         """Counts what the vector of the whole keeps, where a head reads that."""
         vector = self.config.vector
         assert vector is not None
-        self.keep("vector: weights of what is pooled", self.B * tokens)
+        self.keep("vector: weights of what is pooled", len(vector.pooled) * self.B * tokens)
         if vector.norm:
-            self.norms("vector: norm", self.B, Integer(1), 1, 1)
+            self.norms("vector: norm", self.B, Integer(1), 1, 1, stacks(self.config)[-1].read)
 
     def ends(self, tokens: Symbol) -> None:
         config, head, d = self.config, self.config.head, self.d

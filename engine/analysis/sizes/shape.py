@@ -52,6 +52,9 @@ class Stack:
     @property
     def read(self) -> Symbol:
         """The width that the head's last matrix reads."""
+        vector = self.config.vector
+        if self.config.head.read == "vector" and vector is not None and len(vector.pooled) > 1:
+            return Symbol("d_w", vector.width(self.config.d_model))
         return self.d if self.config.head.over_classes and not self.config.narrows else self.E
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from engine.checkpoints.families import vit
+from engine.checkpoints.families.bert import CLASSES, CLASSIFIER
 from engine.checkpoints.families.vit import CONVOLUTION, ONE_TEXT, ONE_TOKEN
 from engine.checkpoints.family import Family, Transform, concatenate
 from engine.checkpoints.keys import ACTIVATIONS, Key, Table, check_word
@@ -137,20 +138,48 @@ BODY = Family(
     interpolates=True,
     defaults={**DEFAULTS, "patch_size": 14},
 )
+OF_CLASSES = {
+    "head.kind": "sequence",
+    "head.read": "vector",
+    "vector.pooled": ("first", "mean"),
+    "vector.patches": True,
+}
+
+
+def classified(body: Family, architecture: str) -> Family:
+    """The model that names pictures by [CLS] and the mean of the patches, side by side (section 7.1)."""
+    return replace(
+        body,
+        architecture=architecture,
+        keys=(*body.keys, CLASSES),
+        always={**body.always, **OF_CLASSES},
+        rows=(*((with_prefix(f"{body.name}.", theirs), *ours) for theirs, *ours in body.rows), *CLASSIFIER),
+        signs=("classifier.weight",),
+        old_spelling={},
+    )
+
+
+def with_prefix(prefix: str, names: Any) -> Any:
+    return f"{prefix}{names}" if isinstance(names, str) else tuple(prefix + name for name in names)
+
+
 WITH_REGISTERS: dict[str, Any] = {
     "context": patches_and_more,
     "embedding.patches.mask": True,
     "embedding.patches.antialias": True,
 }
-FAMILIES = (
+REGISTERED = replace(
     BODY,
-    replace(
-        BODY,
-        name="dinov2_with_registers",
-        architecture="Dinov2WithRegistersModel",
-        keys=(*KEYS, REGISTERS),
-        always={**ALWAYS, **WITH_REGISTERS},
-        old_spelling={"dinov2_with_registers.": ""},
-        defaults={**DEFAULTS, "patch_size": 16, "num_register_tokens": 4},
-    ),
+    name="dinov2_with_registers",
+    architecture="Dinov2WithRegistersModel",
+    keys=(*KEYS, REGISTERS),
+    always={**ALWAYS, **WITH_REGISTERS},
+    old_spelling={"dinov2_with_registers.": ""},
+    defaults={**DEFAULTS, "patch_size": 16, "num_register_tokens": 4},
+)
+FAMILIES = (
+    classified(BODY, "Dinov2ForImageClassification"),
+    classified(REGISTERED, "Dinov2WithRegistersForImageClassification"),
+    BODY,
+    REGISTERED,
 )

@@ -87,6 +87,8 @@ class ClassHead(Narrowing):
         super().__init__(config)
         head = config.head
         width, last = (config.d_embed, "d_embed") if config.narrows else (config.d_model, "d_model")
+        if head.read == "vector" and config.vector is not None:
+            width, last = config.vector.width(config.d_model), "component"
         axes = f"batch {last}" if head.kind == "sequence" else f"batch pos {last}"
         self.weight = nn.Parameter(torch.empty(config.outputs, width))
         self.bias = nn.Parameter(torch.empty(config.outputs)) if head.has_bias else None

@@ -43,11 +43,10 @@ class TextVector(Module):
         pos, False at padding, `ids` batch pos."""
         x = last
         if self.hook_pooled is not None:
-            real = self.find_pooled(last, real, ids)
             if self.probe is None:
-                x = torch.cat([pool(last, kind, real) for kind in self.kinds], dim=-1)
+                x = torch.cat([(last * self.weigh(kind, last, real, ids)).sum(1) for kind in self.kinds], dim=-1)
             else:
-                x = self.probe(last, real)
+                x = self.probe(last, self.find_pooled(last, real, ids))
             x = self.hook_pooled(x)
         if self.norm is not None:
             x = self.norm(x)
@@ -56,6 +55,11 @@ class TextVector(Module):
         if self.unit:
             x = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp(min=SHORTEST)
         return self.hook_out(x)
+
+    def weigh(self, kind: Pooling, last: Tensor, real: Tensor | None, ids: Tensor | None) -> Tensor:
+        """As `pooling_weights`, of what is pooled; the first position is that of all, where else patches alone are."""
+        whole = self.skipped and kind == "first"
+        return pooling_weights(last, kind, real if whole else self.find_pooled(last, real, ids))
 
     def find_pooled(self, last: Tensor, real: Tensor | None, ids: Tensor | None) -> Tensor | None:
         """Positions that are pooled, batch pos: those that are `real`, or of these the ones of the id `mark` in a text

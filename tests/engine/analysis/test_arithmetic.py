@@ -199,6 +199,13 @@ VARIANTS = {
         "vector": TextVector(("mean",), norm=True, patches=True),
         "embedding": Embedding(patches=Patches(6, 2, 1)),
     },
+    "classes of the first position and the mean of the patches": {
+        "context": 2 + 9,
+        "attention": {"mask": "full"},
+        "head": OutputHead("sequence", 3, read="vector"),
+        "vector": TextVector(("first", "mean"), patches=True),
+        "embedding": Embedding(patches=Patches(6, 2, 1, registers=1)),
+    },
     "a bias of each layer for the distances of patches": {
         "context": 1 + 9,
         "attention": {"mask": "full", "key_bias": False},

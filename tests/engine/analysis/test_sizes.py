@@ -234,6 +234,11 @@ KINDS: dict[str, ModelConfig] = {
         norm=Norm(final=not pooled), head=OutputHead("sequence", 5, read="vector"),
         vector=TextVector(norm=True, patches=True) if pooled else TextVector(("first",)),
     ) for bias, pooled in (("shared", True), ("each", False))},
+    "dinov2-classes": replace(
+        SMALL, context=12, vocab_size=1, attention=replace(HEADS, mask="full"), layer_scale=True,
+        embedding=Embedding(patches=Patches(12, 4, registers=2)), head=OutputHead("sequence", 5, read="vector"),
+        vector=TextVector(("first", "mean"), patches=True),
+    ),
     "deit": replace(
         SMALL, context=11, vocab_size=1, attention=replace(HEADS, mask="full"),
         embedding=Embedding(patches=Patches(12, 4, distilled=True)), head=OutputHead("sequence", 7, averaged=True),

@@ -101,10 +101,19 @@ def test_a_tower_equals_transformers_and_is_read_back(name: str, tmp_path: Path)
         equal(trace["vector.out"], vector_of(expected))
 
 
-@pytest.mark.parametrize("sizes", [BEIT, SHARED | {"use_mean_pooling": False}])
-def test_a_beit_that_names_pictures_reads_its_classes_from_the_vector(sizes: dict[str, Any], tmp_path: Path) -> None:
+CLASSIFIERS = {
+    "beit": ("BeitForImageClassification", BEIT),
+    "beit, [CLS] alone": ("BeitForImageClassification", SHARED | {"use_mean_pooling": False}),
+    "dinov2": ("Dinov2ForImageClassification", PICTURE),
+    "registers": ("Dinov2WithRegistersForImageClassification", PICTURE | {"num_register_tokens": 3}),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_what_names_pictures_reads_its_classes_from_the_vector(name: str, tmp_path: Path) -> None:
+    kind, sizes = getattr(transformers, CLASSIFIERS[name][0]), CLASSIFIERS[name][1]
     torch.manual_seed(0)
-    model = shaken(transformers.BeitForImageClassification(transformers.BeitConfig(**sizes, num_labels=5)))
+    model = shaken(kind(kind.config_class(**sizes, num_labels=5)))
     checkpoint = opened(model, tmp_path / "theirs")
     assert not checkpoint.report.notes
     trace = run(checkpoint.model, PIXELS)
