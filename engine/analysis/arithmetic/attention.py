@@ -36,6 +36,7 @@ from engine.model.layers.mask import (
 )
 from engine.model.layers.position import alibi_slopes, distance_rows, infill_positions, relative_buckets
 from engine.model.layers.rotary import grid_angles, rotary_frequencies
+from engine.plurals import count_words
 
 ADDED = {"bias": "position bias", "c2p": "query · distance", "p2c": "key · distance"}  # to a score, by hook
 READABLE = 20  # e^x is written without a shift up to this |x|
@@ -173,8 +174,11 @@ def grid_bias(source: Source, pos: int, key: int, head: int) -> Steps:
     patches = source.config.embedding.patches
     assert bias is not None and patches is not None
     row = int(bias.rows[pos, key])
-    (down, right), (of_key, across) = (divmod(one - 1, patches.side) for one in (pos, key))
-    told = f"{down - of_key} rows and {right - across} columns apart" if pos and key else "with [CLS]"
+    (row_of_query, column), (row_of_key, column_of_key) = (divmod(one - 1, patches.side) for one in (pos, key))
+    down, right = row_of_key - row_of_query, column_of_key - column
+    parts = [f"{count_words(abs(down), 'row')} {'down' if down > 0 else 'up'}"] if down else []
+    parts += [f"{count_words(abs(right), 'column')} to the {'right' if right > 0 else 'left'}"] if right else []
+    told = " and ".join(parts) or "the patch itself" if pos and key else "with [CLS]"
     value = float(bias.weight[row, head])
     table = bias.weight[:, head].detach().double()
     learned = Operand("by distance", table, name, (WHOLE, head), "bucket", "attention", row)
