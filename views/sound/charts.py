@@ -39,7 +39,7 @@ def draw_look(
         z=pattern.numpy(), **x, **y, zmin=0, colorscale=ramp(shade, "attention"), colorbar={"title": "weight"},
         hovertemplate=f"{query} to {key}: %{{z:.4f}}<extra></extra>",
     )  # fmt: skip
-    tall = 480 if isinstance(queries, Moments) else 320
+    tall = 560 if isinstance(queries, Moments) is isinstance(keys, Moments) else 320
     figure = go.Figure(heat).update_layout(xaxis_title=f"key, {column}", yaxis_title=f"query, {row}", height=tall)
     return figure.update_yaxes(autorange="reversed")
 

@@ -139,9 +139,8 @@ def draw_heads(checkpoint: Checkpoint, trace: Trace, pieces: Sequence[str], seco
         step, last = seconds / pattern.shape[1], -(-heard // 2)
         start = 0
         if look == "the sound to itself" and last > SHOWN:
-            start = round(
-                st.number_input("from second", 0.0, (last - SHOWN) * step, 0.0, 1.0, key=f"heard from, {last}") / step
-            )
+            latest = (last - SHOWN) * step
+            start = round(st.number_input("from second", 0.0, latest, 0.0, key=f"heard from, {last}", width=140) / step)
     if look == "tokens to tokens":
         show_plotly(lambda shade: draw_look(pattern, pieces, pieces, shade), key=look)
         st.caption("Each row sums to 1.")
