@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from tests.browser.harness import settle, turn_to
+from tests.browser.harness import answered, settle, turn_to
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -53,12 +53,12 @@ def test_what_a_link_says_stands_whatever_a_browser_does(
     stands(page, query)
     turn_to(page, "Attention")
     page.wait_for_selector(ATTENTION)
-    settle(page)
+    answered(page)  # what it still writes into its address would come after Back
     back(page)
     stands(page, query)
     page.go_forward()
     page.wait_for_selector(ATTENTION)
-    settle(page)
+    answered(page)  # what it still writes into its address would come after Back
     back(page)
     stands(page, query)
     page.reload()
