@@ -17,7 +17,7 @@ from engine.checkpoints.keys import Key, Table
 from engine.checkpoints.kinds import FLAG, NOT_NEGATIVE
 from engine.checkpoints.recomputed import RecomputedTensor
 from engine.model.config import ModelConfig
-from engine.model.layers.grid_bias import distance_rows
+from engine.model.layers.grid_bias import grid_rows
 
 USUAL_SCALE = 0.1  # with which a layer's scale begins, which says that it has one
 
@@ -36,7 +36,7 @@ def patches_pooled(mean: Any, theirs: Table) -> Any:
 def rows_of_distances(stored: Tensor, config: ModelConfig, layer: int) -> Tensor:
     patches = config.embedding.patches
     assert patches is not None
-    return distance_rows(patches.side)
+    return grid_rows(patches.side)
 
 
 DISTANCES = RecomputedTensor("the rows of distances of its patches", rows_of_distances)
@@ -64,16 +64,6 @@ ALWAYS: Mapping[str, Any] = {
     **IS_MEAN,
     "attention.key_bias": False,
 }
-LINEAR = {
-    "attention.attention.query": "attn.q",
-    "attention.attention.key": "attn.k",
-    "attention.attention.value": "attn.v",
-    "attention.output.dense": "attn.out",
-    "layernorm_before": "norm1",
-    "layernorm_after": "norm2",
-    "intermediate.dense": "mlp.pre",
-    "output.dense": "mlp.out",
-}
 LAYER = "encoder.layer.{}."
 OWN_BIAS = f"{LAYER}attention.attention.relative_position_bias"
 ROWS = (
@@ -82,7 +72,7 @@ ROWS = (
     ("embeddings.position_embeddings", "embed.positions.weight", ONE_TEXT),
     ("embeddings.patch_embeddings.projection.weight", "embed.patches.project.weight", CONVOLUTION),
     ("embeddings.patch_embeddings.projection.bias", "embed.patches.project.bias"),
-    *in_blocks(LINEAR),
+    *in_blocks(vit.LINEAR),
     ("encoder.layer.{}.lambda_1", "blocks.{}.scale1"),
     ("encoder.layer.{}.lambda_2", "blocks.{}.scale2"),
     (f"{OWN_BIAS}.relative_position_bias_table", "blocks.{}.attn.grid_bias.weight"),

@@ -19,14 +19,14 @@ class GridBias(Module):
     def __init__(self, patches: Patches, heads: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty((2 * patches.side - 1) ** 2 + OUTSIDE, heads))
-        self.register_buffer("rows", distance_rows(patches.side), persistent=False)
+        self.register_buffer("rows", grid_rows(patches.side), persistent=False)
 
     def forward(self) -> Tensor:
         """head pos key."""
         return self.weight[self.rows].permute(2, 0, 1)
 
 
-def distance_rows(side: int) -> Tensor:
+def grid_rows(side: int) -> Tensor:
     """pos key: which row of the weight a pair has; position 0 is [CLS]."""
     places = torch.cartesian_prod(torch.arange(side, device="cpu"), torch.arange(side, device="cpu"))
     apart = places[:, None] - places + side - 1  # patch patch (row column), from 0
