@@ -321,7 +321,7 @@ const TITLES = {
   mlp: "MLP",
   pooler: "Pooler",
   next_sentence: "Next sentence",
-  vector: "Vector of the text",
+  vector: "Vector of the whole",
   head: "Head",
 };
 

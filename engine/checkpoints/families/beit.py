@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.checkpoints.families import vit
 from engine.checkpoints.families.bert import CLASSES, CLASSIFIER
-from engine.checkpoints.families.dinov2 import in_blocks
+from engine.checkpoints.families.dinov2 import in_blocks, within
 from engine.checkpoints.families.vit import CONVOLUTION, ONE_TEXT, ONE_TOKEN
 from engine.checkpoints.family import DROPPED, Family
 from engine.checkpoints.keys import Key, Table
@@ -98,7 +98,7 @@ CLASSIFIED = replace(
     architecture="BeitForImageClassification",
     keys=(*KEYS, CLASSES),
     always={**ALWAYS, "head.kind": "sequence", "head.read": "vector"},
-    rows=(*((f"beit.{theirs}", *ours) for theirs, *ours in ROWS), *CLASSIFIER),
+    rows=(*within("beit.", ROWS), *CLASSIFIER),
     signs=("classifier.weight",),
     old_spelling={},
 )

@@ -6,7 +6,7 @@ the size (`Patches.trained`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -153,14 +153,19 @@ def classified(body: Family, architecture: str) -> Family:
         architecture=architecture,
         keys=(*body.keys, CLASSES),
         always={**body.always, **OF_CLASSES},
-        rows=(*((with_prefix(f"{body.name}.", theirs), *ours) for theirs, *ours in body.rows), *CLASSIFIER),
+        rows=(*within(f"{body.name}.", body.rows), *CLASSIFIER),
         signs=("classifier.weight",),
         old_spelling={},
     )
 
 
-def with_prefix(prefix: str, names: Any) -> Any:
-    return f"{prefix}{names}" if isinstance(names, str) else tuple(prefix + name for name in names)
+def within(prefix: str, rows: Iterable[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    """`rows` of a body that stands in a larger model, where its tensors' names begin with `prefix`."""
+
+    def named(theirs: Any) -> Any:
+        return f"{prefix}{theirs}" if isinstance(theirs, str) else tuple(prefix + one for one in theirs)
+
+    return tuple((named(theirs), *ours) for theirs, *ours in rows)
 
 
 WITH_REGISTERS: dict[str, Any] = {
