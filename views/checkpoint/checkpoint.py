@@ -132,7 +132,9 @@ def positions(config: ModelConfig) -> str:
         angles += f" ({turned} in {len(made.other.layers)} of {count_words(config.layers, 'layer')})"
     patches = config.embedding.patches
     most = f"{patches.count:,} patches" if patches else f"up to {config.context:,}"
-    return f"{made.kind}{angles}, {most}"
+    kinds = [] if made.kind == "none" and made.picture_bias else [f"{made.kind}{angles}"]
+    kinds += ["a bias for each distance of patches"] if made.picture_bias else []
+    return ", ".join([*kinds, most])
 
 
 def describe_angles(theta: float | None, scaling: RotaryScaling | None) -> str:
