@@ -101,6 +101,10 @@ def peers(device: str) -> Iterator[Peers]:
         yield Peers()
         return
     here = Peers(int(os.environ["RANK"]), count, int(os.environ.get("LOCAL_RANK", "0")))
+    # Its functions have as a default the group that there is when they are imported: imported later, they would keep
+    # it, and its threads would end with the interpreter, which they can crash.
+    import torch.distributed.nn.functional
+
     if device == "cuda":
         torch.cuda.set_device(here.device(device))  # where NCCL puts what is no tensor
     added = backend(device, int(os.environ.get("LOCAL_WORLD_SIZE", count)))

@@ -53,7 +53,8 @@ def test_the_command_under_torchrun_comes_to_the_same_curve_and_only_the_first_p
         pass
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command = [*torchrun, "-m", "engine", "train", str(recipe_path), "--out", str(two.path), "--quiet"]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True, capture_output=True)
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     alone, shared = (run.read_metrics() for run in (one, two))
     assert [line["step"] for line in shared] == [line["step"] for line in alone] == list(range(13))
     for name in ("loss", "held_out_loss"):
