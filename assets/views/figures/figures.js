@@ -6,7 +6,8 @@ import { mount as mountHeads } from "../components/headgrid.js";
 import { make } from "../core/dom.js";
 import { number } from "../core/format.js";
 
-const CELL = { least: 3, most: 34, written: 58 }; // CSS pixels
+const CELL = { least: 3, most: 34, written: 58, low: 20 }; // CSS pixels
+const TALL = 330; // of a matrix, from which on its cells are lower, so that what stands below it is seen too
 const LETTER = 7.5; // CSS pixels that a digit takes at most
 const NAMED_FROM = 13; // CSS pixels of a column whose name is written
 /** @type {Record<string, number[]>} rows and columns that a key moves by */
@@ -120,8 +121,10 @@ function cells(element, emit) {
     const covered = Array.from(values.data).some(Number.isNaN);
     const texts = written || covered ? Array.from(values.data, (value) => cellNumber(value, data.digits)) : [];
     const least = written ? 6 + LETTER * Math.max(...texts.map((text) => text.length)) : CELL.least;
-    const wide = Math.max(least, Math.min(written ? CELL.written : CELL.most, Math.floor(room / cols)));
-    const pitch = data.kind === "strip" ? 24 : written ? CELL.most : Math.max(wide, rows <= 40 ? 16 : CELL.least);
+    const high = data.kind === "strip" ? 24 : Math.min(CELL.most, Math.max(CELL.low, Math.floor(TALL / rows)));
+    const square = data.kind === "matrix" && !written;
+    const wide = Math.max(least, Math.min(written ? CELL.written : square ? high : CELL.most, Math.floor(room / cols)));
+    const pitch = square ? Math.max(wide, rows <= 40 ? 16 : CELL.least) : high;
     const width = Math.min(wide * cols, Math.max(room, least * cols)); // more than there is room for is scrolled
     element.style.setProperty("--pitch", `${pitch}px`);
     columns.hidden = !data.columns.length || width / cols < NAMED_FROM;

@@ -1,5 +1,6 @@
-// Nothing to see: turns the page of a lesson by its keys, and keeps in the browser which lessons are done.
+// Nothing to see: turns the page of a lesson by its keys, leads from a question to its answer, and keeps in the browser which lessons are done.
 const STORED = "loupe.course";
+const PATIENCE = 10_000; // ms that an answer may take
 /**
  * @typedef {{ done: string[], previous: boolean, next: boolean }} Course the lessons that are done, and whether there are others around this one
  * @typedef {(event: "restore", done: string[]) => void} Emit
@@ -20,6 +21,7 @@ export function mount(root, data, emit) {
   if (around instanceof HTMLElement) around.style.display = "none"; // no gap
   const keep = new Keep(data, emit);
   addEventListener("keydown", keep.onKey);
+  addEventListener("click", lead);
   return keep;
 }
 
@@ -55,7 +57,28 @@ class Keep {
 
   destroy() {
     removeEventListener("keydown", this.onKey);
+    removeEventListener("click", lead);
   }
+}
+
+/**
+ * The button that answers is gone with the question: the answer has the focus then, and is read out.
+ * @param {MouseEvent} event
+ */
+function lead({ target }) {
+  const asked =
+    target instanceof Element && target.closest(".st-key-experiment :is([class*='-check'], [class*='-show'])");
+  const [, key] = (asked && /st-key-(\S+)-(?:check|show)/.exec(asked.className)) || [];
+  if (!key) return;
+  const end = performance.now() + PATIENCE;
+  const look = () => {
+    const answer = document.querySelector(`.st-key-${key}-answer [data-testid="stAlertContainer"]`);
+    if (answer instanceof HTMLElement) {
+      answer.tabIndex = -1;
+      answer.focus({ preventScroll: true });
+    } else if (performance.now() < end) requestAnimationFrame(look);
+  };
+  look();
 }
 
 /** @param {string} place */

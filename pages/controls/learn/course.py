@@ -21,7 +21,7 @@ from pages.controls.learn.chapter_pictures import draw_chapter
 from pages.controls.learn.glossary import link_terms, linked_terms
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.notes import print_notes
-from pages.controls.learn.predict import ASKED, OPEN, QUESTIONS
+from pages.controls.learn.predict import ASKED, FRONT, OPEN, QUESTIONS
 from pages.controls.menu import entries
 from pages.controls.share.export import answer_on
 from pages.controls.share.links import honour_link
@@ -163,7 +163,8 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
     write_address(lesson.name)
     draw_head(lesson, course, before, after)
     use_keys(before, after)
-    reading, trying = st.columns([5, 9], gap="large")
+    with st.container(key="lesson-body"):
+        reading, trying = st.columns([5, 9], gap="large")
     with reading:
         st.markdown(link_terms(lesson.text))
         with st.container(key="lesson-links"):
@@ -173,9 +174,11 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
     ASKED.set(set())
     try:
         with trying, st.container(key="experiment"):
+            FRONT.set(st.container())
             answered = lesson.experiment()
     finally:
         OPEN.set(False)
+        FRONT.set(None)
     asked = [QUESTIONS.get()[key] for key in ASKED.get()]
     if asked and all(one.about is not None for one in asked):
         SCORES.get()[lesson.name] = sum(one.right for one in asked) / len(asked)

@@ -63,6 +63,7 @@ QUESTIONS = SessionValue[defaultdict[str, PredictionRecord]](
 )  # by their keys
 ASKED = SessionValue[set[str]]("questions of the page", set)  # their keys, of a page that empties it first
 OPEN = SessionValue("questions hide nothing", bool)  # while a page shows what its question would hide
+FRONT = SessionValue[Any]("front of the page", lambda: None)  # a container for the first question of the page, if any
 
 
 def choose(
@@ -215,9 +216,12 @@ def reveal(
     if kept.about not in (None, about):
         kept.about, kept.right = None, False
         set_widget(f"{key} said", nothing)
-    with st.container(border=True, key=f"{key} question"):
-        st.markdown(f"**{escape_markdown(question)}**")
+    front = FRONT.get() or st.container()
+    FRONT.set(None)
+    asked = f"**{escape_markdown(question)}**"
+    with front, st.container(border=kept.about is None, key=f"{key} question"):
         if kept.about is None:
+            st.markdown(asked)
             said = ask()
             with st.container(horizontal=True, gap="small"):
                 st.button(
@@ -234,25 +238,28 @@ def reveal(
         kept.right = said is not None and bool(is_right(said))
         kept.words = name(said) if said is not None else ""
         kept.why = why(said) if why and said is not None and not kept.right else ""
-        if said is None:
-            shown = _("It is {answer}.").format(answer=escape_markdown(answer))
-            st.info(f"{shown} {escape_markdown(why(correct))}" if why else shown)
-        elif is_right(said):
-            st.success(_("Right: {answer}.").format(answer=escape_markdown(answer)))
-        else:
-            wrong = _("You said {said}; it is {answer}.").format(
-                said=escape_markdown(name(said)), answer=escape_markdown(answer)
-            )
-            st.warning(f"{wrong} {escape_markdown(why(said))}" if why else wrong)
-        if again and not kept.right:
-            st.button(
-                _("Try another one"),
-                key=f"{key} again",
-                type="tertiary",
-                icon=":material/replay:",
-                on_click=kept.try_again,
-                args=(again,),
-            )
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{key} answer"):
+            if said is None:
+                shown = _("It is {answer}.").format(answer=escape_markdown(answer))
+                reason = escape_markdown(why(correct)) if why else ""
+                st.info(" ".join(filter(None, (asked, shown, reason))))
+            elif kept.right:
+                shown = _("Right: {answer}.").format(answer=escape_markdown(answer))
+                st.success(f"{asked} {shown}")
+            else:
+                wrong = _("You said {said}; it is {answer}.").format(
+                    said=escape_markdown(name(said)), answer=escape_markdown(answer)
+                )
+                st.warning(" ".join(filter(None, (asked, wrong, escape_markdown(kept.why)))))
+            if again and not kept.right:
+                st.button(
+                    _("Try another one"),
+                    key=f"{key} again",
+                    type="tertiary",
+                    icon=":material/replay:",
+                    on_click=kept.try_again,
+                    args=(again,),
+                )
     return True
 
 
