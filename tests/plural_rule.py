@@ -52,6 +52,8 @@ ALLOWED = {
         pages/learn/lessons/adapting/lesson.py: most tokens
         pages/learn/lessons/batch/lesson.py: most tokens
         pages/learn/lessons/batch/lesson.py: rows rows
+        pages/learn/lessons/bits/lesson.py: count weights
+        pages/learn/lessons/bits/lesson.py: size weights
         pages/learn/lessons/block/lesson.py: count tokens
         pages/learn/lessons/encoder_decoder/lesson.py: most tokens
         pages/learn/lessons/family/lesson.py: most answers

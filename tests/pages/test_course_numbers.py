@@ -20,6 +20,7 @@ from engine.checkpoints import Checkpoint
 from engine.course.adapting import count_lora, open_lora, recorded_reward
 from engine.course.averaging import average_by_loop, scores_of, softmax_weights
 from engine.course.batch import compare_row
+from engine.course.bits import INTEGERS, bits_of_weight, measure_formats, split_float, store_integers
 from engine.course.block import four_lines, sum_gaps
 from engine.course.circuits import direct_effects, head_scores
 from engine.course.embeddings import analogy, context_similarity, embedding_table, rank, whole_words
@@ -54,6 +55,7 @@ from pages.controls.learn.fields import read_matrix
 from pages.learn.lessons.adapting import lesson as adapting
 from pages.learn.lessons.averaging import lesson as averaging
 from pages.learn.lessons.batch import lesson as batch
+from pages.learn.lessons.bits import lesson as bits
 from pages.learn.lessons.block import lesson as block
 from pages.learn.lessons.embeddings import lesson as embeddings
 from pages.learn.lessons.encoder_decoder import lesson as encoder_decoder
@@ -520,6 +522,43 @@ def two_steps_by_hand() -> list[str]:
     return stated
 
 
+def half_the_bits() -> list[str]:
+    ids = of(bits.MODEL).tokenizer.encode(bits.TEXT).ids
+    eight, four = measure_formats(bits.MODEL, ids, ["int8", "int4"], 32)
+    return [f"{eight.kl:.5f}", f"{four.kl:.3f}", "32"]
+
+
+def groups_of_weights() -> list[str]:
+    weights, stated = read_matrix(bits.WEIGHTS).flatten(), ["16"]
+    assert int((store_integers(weights[:-1], 4, 16).integers == 0).sum()) == 0
+    for size in (16, 4):
+        off = float((store_integers(weights, INTEGERS["int4"], size).values - weights).abs().mean())
+        stated += [f"{off:.4g}", f" {bits_of_weight('int4', min(size, len(weights))):g}"]
+    return [*stated, f" {bits_of_weight('int8', 16):g} ", " 4."]
+
+
+def four_weights() -> list[str]:
+    weights, stated = torch.tensor([0.3, -0.6, 1.2, 2.1]), list[str]()
+    for size, integers in ((4, [1, -2, 4, 7]), (2, [0, 0, 1, 1])):
+        found = store_integers(weights, size, 4)
+        assert found.integers.tolist() == integers
+        stated.append(f"{float(found.scales[0]):.1f}")
+    return stated
+
+
+def too_large() -> list[str]:
+    assert [split_float(257, kind).value for kind in ("float32", "bfloat16", "float16")] == [257, 256, 257]
+    assert split_float(70_000, "float16").infinite and not split_float(70_000, "bfloat16").infinite
+    return ["257", f"{70_000:,}"]
+
+
+def brain_float() -> list[str]:
+    wide, found = split_float(1, "float32"), split_float(1, "bfloat16")
+    assert wide.exponent_bits == found.exponent_bits
+    sizes = 1 + found.exponent_bits + found.mantissa_bits, found.exponent_bits, found.mantissa_bits
+    return [*(f" {size} " for size in sizes), f"{2 ** (wide.mantissa_bits - found.mantissa_bits):,}"]
+
+
 STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "embeddings", near_girl),
     (NOTE, "embeddings", analogies),
@@ -544,6 +583,11 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "in_prompt", few_rows),
     (NOTE, "in_prompt", other_labels),
     (NOTE, "find_circuit", first_swap),
+    (NOTE, "bits", half_the_bits),
+    (NOTE, "bits", groups_of_weights),
+    (NOTE, "bits", four_weights),
+    (NOTE, "bits", too_large),
+    (GLOSSARY, "glossary", brain_float),
     (TEXT, "in_prompt", weights_of_in_context),
     (NOTE, "picture", pixels),
     (NOTE, "fill_gap", gap),
