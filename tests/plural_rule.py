@@ -61,6 +61,11 @@ ALLOWED = {
         pages/learn/lessons/fill_gap/lesson.py: most characters
         pages/learn/lessons/fill_gap/lesson.py: most words
         pages/learn/lessons/find_circuit/lesson.py: most tokens
+        pages/learn/lessons/price/lesson.py: crossing tokens
+        pages/learn/lessons/price/lesson.py: layers layers
+        pages/learn/lessons/price/lesson.py: length tokens
+        pages/learn/lessons/price/lesson.py: n tokens
+        pages/learn/lessons/price/lesson.py: tokens tokens
         pages/learn/lessons/in_prompt/lesson.py: most characters
         pages/learn/lessons/in_prompt/lesson.py: most rows""",
     "the context or the vocabulary of a model, which a sentence of one token would not be about": """
@@ -79,6 +84,7 @@ ALLOWED = {
         pages/learn/lessons/encoder_decoder/lesson.py: count tokens
         pages/learn/lessons/loss/lesson.py: count words
         pages/learn/lessons/loss/lesson.py: vocabulary tokens
+        pages/learn/lessons/price/lesson.py: context tokens
         pages/learn/lessons/tokens/lesson.py: size pieces
         pages/learn/lessons/vector_to_word/lesson.py: count words
         views/checkpoint/checkpoint.py: config.outputs tokens

@@ -37,6 +37,7 @@ from engine.course.one_step import find_slopes, step_one_weight
 from engine.course.picture import next_pixel
 from engine.course.policy import best_policy, likely_words, preference
 from engine.course.positions import alibi, rotated_score, shuffle_change
+from engine.course.price import config_of, count_parts, count_text, find_crossing, kv_bytes
 from engine.course.residual import branch_gradients
 from engine.course.scaling import SAMPLES, attend, random_scores, score_variance
 from engine.course.tokens import KINDS, comes_back, cut
@@ -71,6 +72,7 @@ from pages.learn.lessons.one_step import lesson as one_step
 from pages.learn.lessons.picture import lesson as picture
 from pages.learn.lessons.policy import lesson as policy
 from pages.learn.lessons.positions import lesson as positions
+from pages.learn.lessons.price import lesson as price
 from pages.learn.lessons.query_key_value import lesson as query_key_value
 from pages.learn.lessons.residual import lesson as residual
 from pages.learn.lessons.scaling import lesson as scaling
@@ -559,6 +561,22 @@ def brain_float() -> list[str]:
     return [*(f" {size} " for size in sizes), f"{2 ** (wide.mantissa_bits - found.mantissa_bits):,}"]
 
 
+def attention_of_gpt2() -> list[str]:
+    context, one = config_of("gpt2").context, count_parts("gpt2", config_of("gpt2").context)
+    return [f"{100 * one.attention / one.mlp:.1f} %", f"{context:,}", f"{find_crossing('gpt2'):,}"]
+
+
+def twice_the_text() -> list[str]:
+    length = len(of(price.MODEL).tokenizer.encode(price.TEXT).ids)
+    short, long = (count_text(price.MODEL, length * times) for times in (1, 2))
+    return write([long.cached / short.cached, long.again / short.again], ".2f")
+
+
+def cache_of_a_token() -> list[str]:
+    size = kv_bytes(40, 8, 128, 1, 2)
+    return ["40", "128", f" = {size:,} ", f"{2**30 // size:,}"]
+
+
 STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "embeddings", near_girl),
     (NOTE, "embeddings", analogies),
@@ -583,6 +601,9 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "in_prompt", few_rows),
     (NOTE, "in_prompt", other_labels),
     (NOTE, "find_circuit", first_swap),
+    (NOTE, "price", attention_of_gpt2),
+    (NOTE, "price", twice_the_text),
+    (NOTE, "price", cache_of_a_token),
     (NOTE, "bits", half_the_bits),
     (NOTE, "bits", groups_of_weights),
     (NOTE, "bits", four_weights),

@@ -82,8 +82,10 @@ def chapters() -> dict[str, tuple[str, ...]]:
         _("Attention"): ("averaging", "query_key_value", "scaling", "positions", "masks_and_heads"),
         _("From a block to a word"): ("batch", "norms", "residual", "block", "encoder_decoder", "vector_to_word"),
         _("Learning"): ("loss", "fill_gap", "one_step", "in_prompt", "adapting", "policy"),
-        _("Inside trained models"): ("family", "long_sequences", "bits", "picture", "heads_learn", "find_circuit"),
-    }
+        _("Inside trained models"): (
+            "family", "long_sequences", "price", "bits", "picture", "heads_learn", "find_circuit",
+        ),
+    }  # fmt: skip
 
 
 def names() -> list[str]:

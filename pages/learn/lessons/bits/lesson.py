@@ -92,8 +92,8 @@ def ask(weights: Tensor, kind: str) -> bool:
     zeros, scale, most = int((stored.integers == 0).sum()), float(stored.scales[0]), range_of(kind)
     own = int((weights == 0).sum())
     reason = _(
-        "The largest, {largest:.4g}, becomes {most}, so the scale is {largest:.4g} / {most} = {scale:.4g} for all of "
-        "them. What is smaller than half of it, {half:.4g}, is nearest to 0: {zeros}."
+        "The largest in size, {largest:.4g}, becomes {most}, so the scale is {largest:.4g} / {most} = {scale:.4g} for "
+        "all of them. What is smaller than half of it, {half:.4g}, is nearest to 0: {zeros}."
     ).format(largest=float(weights.abs().max()), most=most, scale=scale, half=scale / 2, zeros=zeros)
 
     def why(said: float) -> str:
@@ -243,7 +243,7 @@ def draw_formats(found: Sequence[FormatEffect]) -> None:
             _("loss, nats"): [numeral(one.loss, ".4f") for one in found],
             _("KL, nats"): [numeral(one.kl, ".2e") for one in found],
             _("same likeliest token"): [numeral(one.same, ".0%") for one in found],
-            _("p of the likeliest next token"): [numeral(one.p, ".4f") for one in found],
+            _("p of the likeliest next token"): [numeral(one.p, ".3g") for one in found],
         }
     )
     st.dataframe(table, hide_index=True, width="stretch")
