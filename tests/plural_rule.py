@@ -113,6 +113,8 @@ ALLOWED = {
         pages/learn/lessons/adapting/lesson.py: steps steps
         pages/learn/lessons/block/lesson.py: count rows
         pages/learn/lessons/block/lesson.py: total weights
+        pages/learn/lessons/experts/lesson.py: count experts
+        pages/learn/lessons/experts/lesson.py: experts experts
         pages/learn/lessons/in_prompt/lesson.py: count weights
         pages/learn/lessons/in_prompt/lesson.py: known steps
         pages/learn/lessons/in_prompt/lesson.py: steps steps

@@ -46,6 +46,7 @@ from pages.learn.lessons.batch import lesson as batch
 from pages.learn.lessons.block import lesson as block
 from pages.learn.lessons.embeddings import lesson as embeddings
 from pages.learn.lessons.encoder_decoder import lesson as encoder_decoder
+from pages.learn.lessons.experts import lesson as experts
 from pages.learn.lessons.family import lesson as family
 from pages.learn.lessons.fill_gap import lesson as fill_gap
 from pages.learn.lessons.find_circuit import lesson as find_circuit
@@ -271,6 +272,7 @@ COUNTED: dict[str, Callable[[], list[str]]] = {
     "block": lines_of_a_block,
     "embeddings": same_at_first,
     "encoder_decoder": kinds_of_model,
+    "experts": lambda: [f"{len({0.0, experts.WEIGHT})} training"],
     "family": switches,
     "fill_gap": gaps,
     "find_circuit": parts_of_a_program,

@@ -25,6 +25,7 @@ from engine.course.block import four_lines, sum_gaps
 from engine.course.circuits import direct_effects, head_scores
 from engine.course.embeddings import analogy, context_similarity, embedding_table, rank, whole_words
 from engine.course.encoder_decoder import attend_across
+from engine.course.experts import mix_experts
 from engine.course.family import count_by_group
 from engine.course.fill_gap import ask_sentinels, ask_span, words_of
 from engine.course.find_circuit import answer_key, measure_parts, swap
@@ -516,6 +517,13 @@ def shares() -> list[str]:
     return [*write(said, ".3f"), *write(by_hand, ".2f"), *named]
 
 
+def best_two_of_four() -> list[str]:
+    probabilities = torch.tensor([0.5, 0.3, 0.15, 0.05])
+    total = float(probabilities[:2].sum())
+    out = float(mix_experts(probabilities.log(), torch.tensor([[1.0], [-1.0]])))
+    return [f"{total:g}", *(f"{one / total:.3f}" for one in (0.5, 0.3)), f"{out:g}", *write([0.5, 0.3], "g")]
+
+
 def two_steps_by_hand() -> list[str]:
     w, rate, stated = 5.0, 0.25, ["0.25"]
     for _step in range(2):
@@ -616,6 +624,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "one_step", one_weight),
     (NOTE, "one_step", two_steps_by_hand),
     (NOTE, "query_key_value", mix_by_hand),
+    (NOTE, "experts", best_two_of_four),
     (NOTE, "scaling", two_trainings),
     (NOTE, "norms", one_token_by_hand),
     (NOTE, "heads_learn", copied),

@@ -84,6 +84,7 @@ def chapters() -> dict[str, tuple[str, ...]]:
         _("Learning"): ("loss", "fill_gap", "one_step", "in_prompt", "adapting", "policy"),
         _("Inside trained models"): (
             "family", "long_sequences", "price", "bits", "picture", "heads_learn", "find_circuit",
+            "experts",
         ),
     }  # fmt: skip
 
