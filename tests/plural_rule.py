@@ -118,6 +118,9 @@ ALLOWED = {
         pages/learn/lessons/in_prompt/lesson.py: count weights
         pages/learn/lessons/in_prompt/lesson.py: known steps
         pages/learn/lessons/in_prompt/lesson.py: steps steps
+        pages/learn/lessons/languages/lesson.py: characters characters
+        pages/learn/lessons/languages/lesson.py: others characters
+        pages/learn/lessons/languages/lesson.py: tokens tokens
         pages/learn/lessons/long_sequences/lesson.py: count pieces
         pages/learn/lessons/long_sequences/lesson.py: count tokens
         pages/learn/lessons/long_sequences/lesson.py: layers layers

@@ -17,6 +17,7 @@ from babel.messages.pofile import read_po
 
 from engine.analysis.switches import SWITCHES, option_label
 from engine.checkpoints import Checkpoint
+from engine.course import languages
 from engine.course.adapting import open_lora
 from engine.course.averaging import average_by_loop, scores_of, softmax_weights, triangular_weights
 from engine.course.block import LINES, four_lines
@@ -279,6 +280,7 @@ COUNTED: dict[str, Callable[[], list[str]]] = {
     "glossary": lambda: [f"{linears('stories', 'mlp')} map", "2 matrix"],
     "heads_learn": circuit,
     "in_prompt": shown_rows,
+    "languages": lambda: [f"{len(languages.KINDS)} way"],
     "long_sequences": far,
     "masks_and_heads": two_heads,
     "norms": three_norms,

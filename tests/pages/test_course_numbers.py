@@ -30,6 +30,7 @@ from engine.course.family import count_by_group
 from engine.course.fill_gap import ask_sentinels, ask_span, words_of
 from engine.course.find_circuit import answer_key, measure_parts, swap
 from engine.course.heads import fit_difference
+from engine.course.languages import LANGUAGES, count_tokens, measured
 from engine.course.long_sequences import keep_window
 from engine.course.lookup import look_up
 from engine.course.loss import gradients
@@ -379,6 +380,17 @@ def phones() -> list[str]:
     return [f"{size} - {size - count} = {count}"]
 
 
+def cost_by_language() -> list[str]:
+    counted = {main: [count_tokens("bpe", main, measured(one)[0]).tokens for one in LANGUAGES] for main in ("en", "fi")}
+    english, finnish = (LANGUAGES.index(one) for one in ("en", "fi"))
+    assert min(counted["fi"]) == counted["fi"][finnish] < counted["fi"][english] / 2
+    return [f" {row[at]}" for row in counted.values() for at in (english, finnish)]
+
+
+def best_of_two_cuts() -> list[str]:
+    return [f"{math.exp(-5 - -6):.2f}", "−4 − 1 = −5", "−2 − 3 − 1 = −6", "5", "6"]
+
+
 def merges() -> list[str]:
     learned = learn_merges(vocabulary.TEXT, "bpe").steps
     best = [step.pairs[0] for step in learned]
@@ -640,6 +652,8 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "tokens", phones),
     (NOTE, "vector_to_word", three_logits),
     (NOTE, "vocabulary", merges),
+    (NOTE, "languages", cost_by_language),
+    (NOTE, "languages", best_of_two_cuts),
     (NOTE, "masks_and_heads", masks),
     (NOTE, "batch", padded),
     (NOTE, "norms", widths_of_mlp),

@@ -78,7 +78,7 @@ class Lesson:
 def chapters() -> dict[str, tuple[str, ...]]:
     """The folders of all lessons in their order, by the titles of their chapters."""
     return {
-        _("Text becomes numbers"): ("tokens", "vocabulary", "embeddings"),
+        _("Text becomes numbers"): ("tokens", "vocabulary", "languages", "embeddings"),
         _("Attention"): ("averaging", "query_key_value", "scaling", "positions", "masks_and_heads"),
         _("From a block to a word"): ("batch", "norms", "residual", "block", "encoder_decoder", "vector_to_word"),
         _("Learning"): ("loss", "fill_gap", "one_step", "in_prompt", "adapting", "policy"),
