@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.course.adapting import objective, with_label_head
 from engine.course.averaging import scores_of, softmax_weights
+from engine.course.experts import READ, choose_experts
 from engine.course.tokens import cut
 from engine.data.seeds import seed_for
 from engine.data.stories import story
@@ -26,6 +27,8 @@ from pages.controls.what_if.experiment_link import from_link
 from pages.learn.lessons.adapting import lesson as adapting
 from pages.learn.lessons.averaging import lesson as averaging
 from pages.learn.lessons.embeddings import lesson as embeddings
+from pages.learn.lessons.experts import lesson as experts
+from pages.learn.lessons.languages import lesson as languages
 from pages.learn.lessons.loss import lesson as loss
 from pages.learn.lessons.masks_and_heads import lesson as masks_and_heads
 from pages.learn.lessons.residual import lesson as residual
@@ -231,3 +234,24 @@ def test_unigram_opens_at_a_removal_that_costs_something() -> None:
     app.session_state["vocabulary-step unigram"] = 1
     app.run()
     assert not app.exception and any("removes **hin**" in one.value for one in app.markdown)
+
+
+def test_the_token_that_was_clicked_is_the_one_that_is_asked_about() -> None:
+    app = opened(lesson="experts")
+    app.session_state[PICKED.name]["experts tokens"] = [0]
+    app.run()
+    read = experts.TEXT[-READ:]
+    choice = choose_experts(experts.train(experts.TEXT, experts.WEIGHT, experts.CHOSEN, experts.FIRST), read, 0)
+    (asked,) = [one.value for one in app.markdown if "is sent to the two best" in one.value]
+    assert f"expert {choice.chosen[0] + 1} with the weight {float(choice.weights[0]):.2f}" in asked
+
+
+def test_languages_count_a_text_of_ones_own_and_say_what_is_no_piece() -> None:
+    app = answered("languages")
+    app.button(key=f"{languages.SHARED} show").click().run()
+    app.text_input(key="languages-own").set_value("🦉").run()
+    assert app.dataframe[1].value.iloc[-1, 2] == len("🦉".encode())
+    app = answered("languages", languages_view="cuts")
+    (key,) = [one.key for one in app.text_input if one.key.startswith("languages-cut")]
+    app.text_input(key=key).set_value("🦉a").run()
+    assert not app.exception and any("and “🦉” is none" in one.value for one in app.caption)

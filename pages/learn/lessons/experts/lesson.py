@@ -20,7 +20,7 @@ from engine.course.experts import (
     train_router,
 )
 from engine.tokenizers import draw_piece
-from pages.controls.figures import cover, matrix, tokens
+from pages.controls.figures import cover, matrix, picked_place, tokens
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
 from pages.controls.words import join_sentences, numeral
@@ -56,13 +56,13 @@ def experiment() -> bool:
     text = read_field("experts-text", _("text to learn from"), TEXT, read_words(MOST, LEAST))
     read = text[-READ:]
     st.caption(
-        _("A block with {count} experts has just learned from it to say the next character. It reads:").format(
+        _("A block with {count} experts has just learned from it to predict the next character. It reads:").format(
             count=EXPERTS
         )
     )
     pieces = list(map(draw_piece, read))
-    picked = tokens(pieces, key="experts tokens", label=_("characters; click one"))
-    place = len(read) - 1 if picked is None else picked
+    (place,) = picked_place("experts tokens", (len(read),)) or [len(read) - 1]
+    tokens(pieces, torch.arange(len(read)) == place, key="experts tokens", label=_("characters; click one"))
     choice = choose_experts(train(text, WEIGHT, CHOSEN, FIRST), read, place)
     if not ask(choice, pieces[place]):
         return False

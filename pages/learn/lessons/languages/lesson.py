@@ -104,8 +104,8 @@ def ask(main: str, language: str, first: str, text: str) -> bool:
         ).format(entries=learn_vocabulary("bpe", main).vocab_size, main=names[main])
     )
     question = _(
-        "With it the sentence has {tokens} tokens for its {characters} characters in {main}. It has {others} "
-        "characters in {language}. How many tokens there?"
+        "A vocabulary learned mostly from sentences in {main} cuts this one into {tokens} tokens, of {characters} "
+        "characters in {main}. In {language} it has {others} characters. How many tokens are they?"
     ).format(
         tokens=own.tokens,
         characters=own.characters,
@@ -186,7 +186,7 @@ def count_all(kind: str, main: str, texts: dict[str, str]) -> pd.DataFrame:
         rows,
         columns=[
             _("text"), _("characters"), mostly, from_all, by_character.format(vocabulary=mostly),
-            by_character.format(vocabulary=from_all), _("times {main}").format(main=name_languages()[main]),
+            by_character.format(vocabulary=from_all), f"÷ {name_languages()[main]}",
             _("unknown"),
         ],
     )  # fmt: skip
