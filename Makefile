@@ -87,6 +87,7 @@ checkpoints: .venv/installed
 		LOUPE_CORPORA="$(CORPORA)" $(BIN)/python -m engine train $$recipe --out runs/$$name --publish $(OUT)/$$name \
 			--licence MIT --stored float16 || exit 1; done
 	$(BIN)/python -m scripts.compiled $(OUT)
+	$(BIN)/python -m scripts.plane $(OUT)
 
 adapters: .venv/installed
 	for recipe in assets/adapt/style-*.toml; do name=$$(basename $$recipe .toml); \

@@ -297,7 +297,8 @@ def test_the_address_and_the_keys_do_not_wait_for_what_a_lesson_computes(monkeyp
 
 def test_what_does_not_read_is_said_and_the_last_good_picture_stays() -> None:
     app = opened(lesson="averaging")
-    key = question_of(app)
+    app.session_state["averaging-source"] = "own"
+    key = question_of(app.run())
     app.button(key=f"{key} show").click().run()
     shown = app.markdown[-1].value
     for bad in ("", "[[1, 3], [2]]", "[[1, a]]", "[[1e999, 1]]", "x", "[" * 2000, "[[" + "1," * 80 + "1]]"):

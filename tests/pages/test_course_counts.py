@@ -112,7 +112,7 @@ def ways_to_average() -> list[str]:
     equal = softmax_weights(0 * scores_of(x))
     ways = [average_by_loop(x), triangular_weights(len(x)) @ x, equal @ x, softmax_weights(scores_of(x)) @ x]
     assert torch.allclose(ways[0], ways[1]) and torch.allclose(ways[0], ways[2])
-    return [f"{len(ways)} way", f"{int((equal[1] > 0).sum())} row"]
+    return [f"{len(ways)} way", f"{int((equal[1] > 0).sum())} row", f"{of('plane').config.d_model} number"]
 
 
 def thin() -> list[str]:
@@ -236,7 +236,8 @@ def best_keys() -> list[str]:
     least = int(look_up(query, keys, values).weights.argmin())
     named = [f"key {at + 1}" for at in (nearest, most, least)]
     maps = linears("everyday", "attn") - 1
-    return [*named, f"{len(keys)} key", f"{len(keys)} score", f"{maps} matrix", "2 time", f"{4 * 0.75:g} quarter"]
+    named.append(f"{of('plane').config.d_model} number")
+    return [*named, f"{len(keys)} key", f"{len(keys)} score", f"{maps} matrix", f"{4 * 0.75:g} quarter"]
 
 
 def stacks() -> list[str]:

@@ -3,24 +3,22 @@
 import { make } from "../core/dom.js";
 import { fraction } from "../core/place.js";
 
-const REACH = 3; // of each axis, both ways
-const STEP = 0.25; // of an arrow key
+const SIDE = 3; // half of the drawing, whatever the plane reaches to
+const STEPS = 12; // of an arrow key, from the middle to the edge
 const PAUSE = 60; // ms between two messages while the query is dragged
 /** @type {Record<string, [x: number, y: number]>} */
 const ARROWS = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
 
 /**
  * @typedef {{keys: [number, number][], names: string[], weights: number[] | null, query: [number, number],
- *   picked: number | null, label: string}} Plane
+ *   picked: number | null, label: string, reach: number}} Plane `reach` is how far each axis goes, both ways
  * @param {HTMLElement} root
  * @param {Plane} data
  * @param {(event: "move" | "pick", value: number[]) => void} emit
  */
 export function mount(root, data, emit) {
   const element = root.appendChild(make("div", "plane"));
-  const svg = element.appendChild(
-    shape("svg", { viewBox: `${-REACH} ${-REACH} ${2 * REACH} ${2 * REACH}`, tabindex: 0 }),
-  );
+  const svg = element.appendChild(shape("svg", { viewBox: `${-SIDE} ${-SIDE} ${2 * SIDE} ${2 * SIDE}`, tabindex: 0 }));
   svg.setAttribute("role", "application");
   let [query, held, timer] = [data.query, false, 0];
 
@@ -33,7 +31,7 @@ export function mount(root, data, emit) {
   };
   /** @param {number[]} to */
   const move = (to) => {
-    query = [bound(to[0]), bound(to[1])];
+    query = [bound(to[0], data.reach), bound(to[1], data.reach)];
     draw();
     say();
   };
@@ -44,7 +42,7 @@ export function mount(root, data, emit) {
   const place = (event) => {
     const { x, y } = fraction(event, svg);
     /** @param {number} part */
-    const at = (part) => part * 2 * REACH - REACH;
+    const at = (part) => (2 * part - 1) * data.reach;
     return [at(x), -at(y)];
   };
   /** @param {number} key */
@@ -68,7 +66,8 @@ export function mount(root, data, emit) {
     event.preventDefault();
     const count = data.keys.length;
     if (!data.weights) return pick(((data.picked ?? -1) + (way[0] + way[1]) + count) % count);
-    move([query[0] + STEP * way[0], query[1] + STEP * way[1]]);
+    const step = data.reach / STEPS;
+    move([query[0] + step * way[0], query[1] + step * way[1]]);
   });
 
   function draw() {
@@ -80,11 +79,13 @@ export function mount(root, data, emit) {
     svg.setAttribute("aria-label", said.filter(Boolean).join("; "));
     svg.classList.toggle("covered", !data.weights);
     const axes = [
-      shape("line", { x1: -REACH, x2: REACH, class: "axis" }),
-      shape("line", { y1: -REACH, y2: REACH, class: "axis" }),
+      shape("line", { x1: -SIDE, x2: SIDE, class: "axis" }),
+      shape("line", { y1: -SIDE, y2: SIDE, class: "axis" }),
     ];
-    const keys = data.keys.flatMap(([x, y], i) => {
-      const name = shape("text", { x: x + 0.3, y: -y - 0.3, class: "name" });
+    const scale = SIDE / data.reach;
+    const keys = data.keys.flatMap((key, i) => {
+      const [x, y] = key.map((part) => part * scale);
+      const name = shape("text", { x: x + 0.2, y: -y - 0.25, class: "name" });
       name.textContent = data.names[i];
       const dot = { cx: x, cy: -y, r: 0.09 + 0.28 * Math.sqrt(data.weights?.[i] ?? 1 / data.keys.length) };
       return [
@@ -93,7 +94,7 @@ export function mount(root, data, emit) {
         name,
       ];
     });
-    const [x, y] = query;
+    const [x, y] = query.map((part) => part * scale);
     const arrow = [
       shape("line", { x2: x, y2: -y, class: "query" }),
       shape("circle", { cx: x, cy: -y, r: 0.16, class: "query" }),
@@ -126,9 +127,12 @@ function nearest(keys, [x, y]) {
   return far.indexOf(Math.min(...far));
 }
 
-/** @param {number} value */
-function bound(value) {
-  return Math.round(100 * Math.max(-REACH, Math.min(REACH, value))) / 100;
+/**
+ * @param {number} value
+ * @param {number} reach
+ */
+function bound(value, reach) {
+  return Math.round(100 * Math.max(-reach, Math.min(reach, value))) / 100;
 }
 
 /**
@@ -136,7 +140,7 @@ function bound(value) {
  * @param {string} kind
  * @param {Record<string, string | number>} attributes
  */
-function shape(kind, attributes) {
+export function shape(kind, attributes) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", kind);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
   return made;

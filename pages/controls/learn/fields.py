@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -122,6 +123,32 @@ def read_matrix(said: str, columns: int | None = None) -> Tensor:
     if len(numbers) * len(numbers[0]) > MOST_CELLS:
         raise ValueError(_("Expected at most {most} numbers; remove some.").format(most=MOST_CELLS))
     return torch.tensor(numbers)
+
+
+def read_tensor(said: str) -> Tensor:
+    """A list of numbers, of rows, or of matrices, such as [.1, .3, .6] or [[1, 2], [3, 4]]. Raises ValueError, with a
+    sentence."""
+    text = re.sub(r"(?<![\d.])\.(?=\d)", "0.", said.strip())
+    try:
+        values = torch.tensor(parse_json(text), dtype=torch.float32)
+    except (ValueError, TypeError):
+        raise ValueError(_("Expected lists of numbers, such as [[1, 3], [2, 1]]; correct them.")) from None
+    if not 1 <= values.dim() <= 3 or not 0 < values.numel() <= MOST_CELLS:
+        raise ValueError(
+            _("Expected 1 to {most} numbers in one to three lists within each other; change them.").format(
+                most=MOST_CELLS
+            )
+        )
+    if not values.isfinite().all():
+        raise ValueError(_("Expected finite numbers, got one that is not; correct it."))
+    return values
+
+
+def write_tensor(values: Tensor, digits: int = 4) -> str:
+    """Formats a tensor of any axes as `write_matrix` does."""
+    if values.dim() == 0:
+        return f"{round(float(values), digits):g}"
+    return f"[{', '.join(write_tensor(one, digits) for one in values)}]"
 
 
 def write_matrix(values: Tensor, digits: int = 4) -> str:

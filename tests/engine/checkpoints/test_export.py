@@ -30,7 +30,7 @@ EXPRESSED = {"bilingual", "digits-imagegpt", "digits-vit", "everyday", "in-conte
 EXPRESSED |= {"tales-bert", "long-stories", "t5-spans", "t5-tasks", "t5-answers"}
 TEXTS = {"stories": "The little dog was sad.", "tales-bert": "The [MASK] dog was sad.", "induction": "a b c a b"}
 TEXTS |= {"bilingual": "le chat noir dort", "instruct": "the black cat sleeps [toFrench] le chat"}
-TEXTS |= {"everyday": "Cats eat fish.", "long-stories": "In the red house lived Anna."}
+TEXTS |= {"plane": "Anna saw the dog and", "everyday": "Cats eat fish.", "long-stories": "In the red house lived Anna."}
 TEXTS |= {"t5-spans": "A <extra_id_0> sees a cat.", "t5-tasks": "sort: A dog sees a cat."}
 TEXTS |= {"t5-answers": "summarize: A dog sees a cat. It sleeps."}
 TEXTS |= {"in-context": "cow: zog\npie: kex\nhorse:"}
@@ -68,7 +68,7 @@ def of_transformers(folder: Path, trace: Trace) -> Any:
 
 
 def test_every_shipped_model_is_tried() -> None:
-    assert EXPRESSED | {"induction", "infill", "translate-en-fr"} == set(TRAINED)
+    assert EXPRESSED | {"induction", "infill", "plane", "translate-en-fr"} == set(TRAINED)
 
 
 @pytest.mark.parametrize("name", sorted(EXPRESSED))

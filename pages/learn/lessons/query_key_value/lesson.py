@@ -1,6 +1,7 @@
 """Query, key, value: a lookup with a softmax, by hand in the plane and in a trained head."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -8,10 +9,14 @@ import torch
 from torch import Tensor
 
 from engine.analysis.edges import Edges, edges
+from engine.course.arrows import gather
 from engine.course.lookup import Lookup, look_up
+from engine.course.plane import NAME as PLANE
 from engine.runtime import library
 from engine.runtime.trace import Trace
+from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import PICKED, cover, matrix, picked_place, strip
+from pages.controls.learn.arrows import Gathered, draw_arrows, read_known_words, round_up
 from pages.controls.learn.fields import (
     READ_LAST,
     choose_view,
@@ -32,7 +37,9 @@ OTHERS = "[[2.5, 1], [-1, 2], [1, 1]]", "[[1, 2], [-2, 2], [2.5, 2]]"  # whose n
 ASKED = (1.0, 1.5)  # the query of the question
 MODEL, TEXT, LAYER = "everyday", "The cat sat on the mat", 0
 MOST = 12  # tokens
-REACH = 3.0  # of the plane
+REACH = 3.0  # of the plane, at least
+WORDS = "Anna saw the dog and"
+OTHER_WORDS = "Tom saw the cat and", "Mary saw the dog and"
 LEAST = 0.1  # weight of an edge that is drawn
 GREY = 'color="#888888" fontcolor="#888888" fontname="sans-serif"'  # reads on light and dark
 
@@ -41,26 +48,58 @@ QUESTION, LOOK, FLOW = (f"query_key_value {part}question" for part in ("", "look
 plane = view("learn/vectors", events=("move", "pick"))
 
 
+class Drawers(NamedTuple):
+    """What is looked up: keys and values by name, the query that asks, and the words whose they are, if any."""
+
+    names: list[str]
+    keys: Tensor
+    values: Tensor
+    query: Tensor
+    words: Encoding | None
+
+
 def experiment() -> bool:
     above = st.container()
-    left, right = st.columns(2)
+    left, right = st.columns([2, 3], vertical_alignment="bottom")
     with left:
-        keys = read_field("qkv-keys", _("keys, x and y of each"), KEYS, lambda said: read_matrix(said, 2))
+        words = choose_view("qkv-source", {"words": _("words in a plane"), "own": _("own numbers")}) == "words"
     with right:
-        values = read_field("qkv-values", _("values, one row a key"), VALUES, read_matrix)
+        drawers = read_sentence() if words else read_own()
+    picked = picked_key(len(drawers.names))
+    shown = ask(drawers)
+    with above:
+        draw_plane(drawers, picked, shown)
+    if not shown:
+        return False
+    views = {"gathers": _("what it gathers")} if words else {}
+    views |= {"real": _("a trained head"), "graph": _("as a graph")}
+    view = choose_view("qkv-view" if words else "qkv-view own", views)
+    if view == "gathers":
+        assert drawers.words is not None
+        draw_gathering(drawers.words)
+    else:
+        draw_head(view)
+    return is_found(QUESTION)
+
+
+def read_sentence() -> Drawers:
+    """The keys and values of the words in the model of two dimensions, and the query of the last one."""
+    encoding = read_field("qkv-words", _("words"), WORDS, read_known_words)
+    trace = library.traces.trace(PLANE, encoding)
+    q, k, v = (trace[f"blocks.0.attn.{part}"][0, :, 0] for part in "qkv")
+    names = name_apart(encoding.pieces)
+    return Drawers(names, k, v, q[-1], encoding)
+
+
+def read_own() -> Drawers:
+    keys = read_field("qkv-keys", _("keys, x and y of each"), KEYS, lambda said: read_matrix(said, 2))
+    values = read_field("qkv-values", _("values, one row a key"), VALUES, read_matrix)
     if len(values) != len(keys):
         sentence = _("Expected one value a key, {keys} in all, got {values}; add or remove some.")
         st.caption(f":red[:material/error:] {sentence.format(keys=len(keys), values=len(values))}")
         keys, values = read_matrix(KEYS), read_matrix(VALUES)
     names = [_("key {number}").format(number=number + 1) for number in range(len(keys))]
-    picked = picked_key(len(keys))
-    shown = ask(keys, values, names)
-    with above:
-        draw_plane(keys, values, names, picked, shown)
-    if not shown:
-        return False
-    draw_head(choose_view("qkv-view", {"real": _("a trained head"), "graph": _("as a graph")}))
-    return is_found(QUESTION)
+    return Drawers(names, keys, values, torch.tensor(ASKED), None)
 
 
 def picked_key(count: int) -> int | None:
@@ -68,9 +107,9 @@ def picked_key(count: int) -> int | None:
     return place[0] if place else None
 
 
-def ask(keys: Tensor, values: Tensor, names: Sequence[str]) -> bool:
-    query = torch.tensor(ASKED)
-    found = look_up(query, keys, values)
+def ask(drawers: Drawers) -> bool:
+    names, keys, query = drawers.names, drawers.keys, drawers.query
+    found = look_up(query, keys, drawers.values)
     answer = int(found.weights.argmax())
     reason = _("The scores q·k / √2 are {scores}: the largest gets the most weight.").format(
         scores=numerals(found.scores.tolist(), ".2f")
@@ -86,28 +125,35 @@ def ask(keys: Tensor, values: Tensor, names: Sequence[str]) -> bool:
             return join_sentences(_("It is the longest, but points elsewhere than the query."), reason)
         return reason
 
-    listed = ", ".join(write(key) for key in keys.tolist())
-    question = _("Which of the keys {keys} gets the most weight from the query {query}? Click it.")
-    again = other_input("qkv-keys", (KEYS, *OTHERS))
+    if drawers.words is not None:
+        sentence = _("“{word}” asks with its query, the arrow. Which word’s key gets the most weight? Click it.")
+        question = sentence.format(word=names[-1])
+        again = other_input("qkv-words", (WORDS, *OTHER_WORDS))
+    else:
+        question = _("Which of the keys {keys} gets the most weight from the query {query}? Click it.").format(
+            keys=", ".join(write(key) for key in keys.tolist()), query=write(query.tolist())
+        )
+        again = other_input("qkv-keys", (KEYS, *OTHERS))
     return point(
-        question.format(keys=listed, query=write(ASKED)), (len(names),), [answer], key=QUESTION, name=names.__getitem__,
-        why=why, again=again,
+        question, (len(names),), [answer], key=QUESTION, name=names.__getitem__, why=why, again=again
     )  # fmt: skip
 
 
 @st.fragment
-def draw_plane(keys: Tensor, values: Tensor, names: Sequence[str], picked: int | None, shown: bool) -> None:
+def draw_plane(drawers: Drawers, picked: int | None, shown: bool) -> None:
     """The keys and the query. While the question is open a click picks a key, afterwards the query is dragged."""
+    names, keys, values, asked, _words = drawers
     key, covered = "qkv plane", not (shown and is_answered(QUESTION))
-    kept = READ_LAST.get()
+    reach = max(REACH, round_up(1.1 * float(torch.cat([keys, asked[None]]).abs().max())))
+    kept, place = READ_LAST.get(), f"{key} {write(asked.tolist())}"
 
     def move() -> None:
-        kept[key] = read_place(event_value(key, "move"))
+        kept[place] = read_place(event_value(key, "move"), reach)
 
     def pick() -> None:
         PICKED.get()[f"{QUESTION} picture"] = event_value(key, "pick")
 
-    query = torch.tensor(ASKED if covered else kept.get(key) or ASKED)
+    query = asked if covered else torch.tensor(kept.get(place) or asked.tolist())
     found = look_up(query, keys, values)
     left, right = st.columns([2, 3])
     with left:
@@ -118,6 +164,7 @@ def draw_plane(keys: Tensor, values: Tensor, names: Sequence[str], picked: int |
             "query": query.tolist(),
             "label": _("query at"),
             "picked": picked,
+            "reach": reach,
         }
         plane(data, key=key, on={"move": move, "pick": pick})
     with right:
@@ -134,11 +181,46 @@ def draw_plane(keys: Tensor, values: Tensor, names: Sequence[str], picked: int |
         st.rerun()  # the question, which stands outside, hears of the click
 
 
-def read_place(said: object) -> tuple[float, float] | None:
+def draw_gathering(encoding: Encoding) -> None:
+    """What each word takes of the others, in the stream: its own arrow, and what is set to its end."""
+    checkpoint = library.checkpoint(PLANE)
+    trace = library.traces.trace(PLANE, encoding)
+    found = gather(checkpoint.model, trace)
+    rows = [
+        Gathered(begin.tolist(), weights.tolist(), (weights[:, None] * found.carried).tolist())
+        for begin, weights in zip(found.begin, found.weights, strict=True)
+    ]
+    names = name_apart(encoding.pieces)
+    drawn, said = st.columns([2, 3])
+    with drawn:
+        label = _("each word’s vector, and where what it gathers moves it")
+        draw_arrows(names, found.begin, rows, key="qkv arrows", label=label, told="")
+    probabilities = trace["logits"][0].softmax(-1)
+    assert checkpoint.tokenizer is not None
+    best = [checkpoint.tokenizer.piece(int(id)) for id in probabilities.argmax(-1)]
+    shares = [numeral(float(one), ".2f") for one in probabilities.amax(-1)]
+    moved = trace["blocks.0.resid_post"][0].tolist()
+    columns = [_("word"), _("its vector"), _("moved to"), _("next, by the model"), _("p")]
+    rows_said = zip(names, map(short, found.begin.tolist()), map(short, moved), best, shares, strict=True)
+    with said:
+        st.dataframe(pd.DataFrame(list(rows_said), columns=columns), hide_index=True, width="stretch")
+        st.caption(
+            _(
+                "Green: what a word takes of each, weight · value · W_O. Blue: where that moves it, and the next word "
+                "follows from there."
+            )
+        )
+
+
+def short(numbers: Sequence[float]) -> str:
+    return f"({', '.join(f'{number:.2f}' for number in numbers)})"
+
+
+def read_place(said: object, reach: float) -> tuple[float, float] | None:
     """Query that a browser reports, None if it is not in the plane."""
     if not isinstance(said, list) or len(said) != 2 or not all(type(one) in (int, float) for one in said):
         return None
-    return (float(said[0]), float(said[1])) if all(abs(one) <= REACH for one in said) else None
+    return (float(said[0]), float(said[1])) if all(abs(one) <= reach for one in said) else None
 
 
 def cabinet(names: Sequence[str], keys: Tensor, values: Tensor, found: Lookup, covered: bool) -> pd.DataFrame:
@@ -152,7 +234,7 @@ def cabinet(names: Sequence[str], keys: Tensor, values: Tensor, found: Lookup, c
 
 
 def write(numbers: Sequence[float]) -> str:
-    return f"({', '.join(f'{number:g}' for number in numbers)})"
+    return f"({', '.join(f'{number:.3g}' for number in numbers)})"
 
 
 # --- a trained head ---
