@@ -21,7 +21,7 @@ from engine.course.adapting import count_lora, open_lora, recorded_reward
 from engine.course.averaging import average_by_loop, scores_of, softmax_weights
 from engine.course.batch import compare_row
 from engine.course.bits import INTEGERS, bits_of_weight, measure_formats, split_float, store_integers
-from engine.course.block import four_lines, sum_gaps
+from engine.course.block import LINES, four_lines, sum_gaps
 from engine.course.circuits import direct_effects, head_scores
 from engine.course.embeddings import analogy, context_similarity, embedding_table, rank, whole_words
 from engine.course.encoder_decoder import attend_across
@@ -419,7 +419,7 @@ def covered() -> list[str]:
     ids, layer = of(block.MODEL).tokenizer.encode(block.TEXT).ids, block.BLOCK - 1
     lines = four_lines(block.MODEL, ids, layer)
     assert max(block.EXACT, sum_gaps(block.MODEL, ids, layer)["W_Q"]) < sum_gaps(block.MODEL, ids, layer)["attention"]
-    return write([float(lines[at][-1, block.COLUMN]) for at in (0, 2, block.ASKED)], ".2f")
+    return write([float(lines[at][-1, block.COLUMN]) for at in (0, 2, LINES.index("x + attention"))], ".2f")
 
 
 def few_rows() -> list[str]:

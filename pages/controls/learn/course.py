@@ -18,6 +18,7 @@ import streamlit as st
 
 from engine.places import PAGES
 from pages.controls.learn.chapter_pictures import draw_chapter
+from pages.controls.learn.figure import draw_small
 from pages.controls.learn.glossary import link_terms, linked_terms
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.notes import print_notes
@@ -58,7 +59,8 @@ keys = view("learn", events=("restore",))
 @dataclass(frozen=True)
 class Lesson:
     """`inside` is the title and the address of the same thing in a shipped model: page, and what its link holds; `note`
-    is for teachers, "" where nobody has written one."""
+    is for teachers, "" where nobody has written one. `where` are the parts of the figure of a transformer that it is
+    about."""
 
     name: str
     place: int
@@ -69,6 +71,7 @@ class Lesson:
     deeper: Markdown
     note: Markdown
     inside: Mapping[str, Any] = field(default_factory=dict)
+    where: tuple[str, ...] = ()
 
     @property
     def experiment(self) -> Callable[[], bool]:
@@ -109,7 +112,7 @@ def parse_lesson(folder: Path, name: str, place: int, lang: str) -> Lesson:
     text, _heading, deeper = body.partition(DEEPER)
     terms, inside = tuple(about.get("terms", ())), about.get("inside", {})
     texts = Markdown(text.strip()), Markdown(deeper.strip()), Markdown(note)
-    return Lesson(name, place, about["title"], about["minutes"], terms, *texts, inside)
+    return Lesson(name, place, about["title"], about["minutes"], terms, *texts, inside, tuple(about.get("where", ())))
 
 
 # --- how far the reader is ---
@@ -222,6 +225,8 @@ def draw_links(lesson: Lesson) -> None:
     if lesson.terms:
         named = _("Terms: {terms}").format(terms=linked_terms(lesson.terms, " · "))
         st.markdown(f":small[{named}]")
+    if lesson.where:
+        draw_small(lesson.where, key=f"where {lesson.name}")
     if lesson.inside:
         at = dict(lesson.inside)
         title, page = at.pop("title"), at.pop("page")

@@ -4,24 +4,25 @@ from typing import LiteralString
 
 import pandas as pd
 import streamlit as st
-import torch
 
 from engine.analysis.logit_lens import logit_lens
-from engine.course.block import LINES, REACH, four_lines, multiply_both_ways, shuffle_gaps, sum_gaps
+from engine.course.block import REACH, four_lines, multiply_both_ways, shuffle_gaps, sum_gaps
 from engine.course.family import count_by_group
+from engine.course.figure import Stop, walk
+from engine.inputs.readers import read_translation, tokens
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
-from pages.controls.figures import cover, matrix
 from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text
+from pages.controls.learn.figure import Lane, draw_figure
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
-from pages.controls.words import join_sentences, numeral
+from pages.controls.words import join_sentences, kept_entries, numeral
 from pages.controls.words import translate as _
 
-MODEL = "everyday"
+MODEL, ENCODER, BOTH = "everyday", "tales-bert", "translate-en-fr"
+MASKED, SOURCE = "The queen loved [MASK] husband.", "She is wearing a red dress."
 TEXT = "The little girl was thirsty, so she drank a"
 OTHERS = "My cat sleeps on the roof of the train.", "Max gave the red ball to Anna"
-MOST, SHOWN = 16, 8  # tokens of the text; numbers of a vector that are shown
-ASKED = LINES.index("x + attention")
+MOST = 16  # tokens of the text
 COLUMN = 3  # the number that is covered
 BLOCK = 4  # at first, counted from 1
 TOLERANCE = 0.02
@@ -30,10 +31,11 @@ QUESTION, LINEAR, ORDER = (f"block {part}question" for part in ("", "linear ", "
 
 
 def experiment() -> bool:
-    checkpoint = library.checkpoint(MODEL)
-    encoding = read_field("block-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST))
-    left, right = st.columns(2)
-    with left:
+    checkpoint, above = library.checkpoint(MODEL), st.container()
+    texts, places, blocks = st.columns([4, 2, 3], vertical_alignment="bottom")
+    with texts:
+        encoding = read_field("block-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST))
+    with places:
         names = name_apart(encoding.pieces)
         at = st.selectbox(
             _("token"),
@@ -42,18 +44,23 @@ def experiment() -> bool:
             key=f"block-token {len(names)}",
             format_func=lambda place: f"{place + 1}. {names[place]}",
         )
-    with right:
+    with blocks:
         layers = checkpoint.config.layers
         layer = int(st.slider(_("block"), 1, layers, BLOCK, key="block-layer", persist_state="session")) - 1
-    found = torch.stack([line[at, :SHOWN] for line in four_lines(MODEL, encoding.ids, layer)])
-    place = st.container()
-    shown = ask(found)
-    with place:
-        draw_lines(found, covered=not (shown and is_answered(QUESTION)))
+    stops = walk(library.traces.trace(MODEL, encoding), layer, at)
+    first = next(number for number, stop in enumerate(stops) if stop.part == "add")
+    shown = ask(stops[first])
+    with above:
+        lane = draw_lane(_("a decoder: {model}").format(model=MODEL), MODEL, encoding, layer, at, stops)
+        draw_figure(
+            [lane], key=f"{QUESTION} figure", label=_("one token through a block; left and right walk it"),
+            step=(0, first), covered=None if shown and is_answered(QUESTION) else COLUMN,
+        )  # fmt: skip
     if not shown:
         return False
     views = {
         "lines": _("four lines"),
+        "kinds": _("three architectures"),
         "whole": _("the whole"),
         "linear": _("what is linear"),
         "order": _("what knows order"),
@@ -62,6 +69,8 @@ def experiment() -> bool:
     view = choose_view("block-view", views)
     if view == "lines":
         draw_four_lines(encoding, layer)
+    elif view == "kinds":
+        draw_kinds()
     elif view == "whole":
         draw_whole(encoding, at)
     elif view == "linear":
@@ -73,37 +82,79 @@ def experiment() -> bool:
     return is_found(QUESTION)
 
 
-def titles() -> list[str]:
-    """Titles of LINES, as the picture has them."""
-    return [
-        _("x enters"), _("norm"), _("attention"), _("x + attention"), _("norm"), _("MLP"), _("x leaves"),
-    ]  # fmt: skip
+def draw_lane(title: str, model: str, encoding: Encoding, layer: int, at: int, stops: list[Stop]) -> Lane:
+    """The lane of a stack, whose last stop says the likeliest token, if it predicts one."""
+    checkpoint = library.checkpoint(model)
+    said = ""
+    if stops[-1].part == "next token":
+        assert checkpoint.tokenizer is not None
+        probabilities = stops[-1].vector.softmax(-1)
+        best = checkpoint.tokenizer.piece(int(probabilities.argmax())).strip()
+        said = f"{best} {numeral(float(probabilities.max()), '.0%')}"
+    return Lane(title, layer, checkpoint.config.layers, stops, encoding.pieces[at].strip(), said)
 
 
-def draw_lines(found: torch.Tensor, covered: bool) -> None:
-    """The first numbers of one token on their way through the block; the one that is asked for is covered."""
-    rows = [f"{number + 1}. {title}" for number, title in enumerate(titles())]
-    matrix(
-        cover(found, (ASKED, COLUMN)) if covered else found, rows=rows,
-        columns=[str(number) for number in range(found.shape[1])],
-        scale="signed", role="residual", digits=2, key=f"{QUESTION} picture", label=_("one token through the block"),
+def draw_kinds() -> None:
+    """A decoder, an encoder, and both, each drawn from a run of a model, and what each is for."""
+    kinds = {"encoder": _("an encoder"), "both": _("both"), "decoder": _("a decoder")}
+    kind = choose_view("block-kind", kinds)
+    layer, key, label = 0, f"block kind {kind}", _("one token through a block; left and right walk it")
+    if kind == "both":
+        checkpoint = library.checkpoint(BOTH)
+        reading = read_translation(checkpoint, SOURCE, "", MOST)
+        source, target = reading.read, reading.target
+        assert isinstance(source, Encoding) and target is not None
+        trace = library.traces.trace(BOTH, source, target=target)
+        ends = (("encoder.", source, _("the encoder reads")), ("decoder.", target, _("the decoder writes")))
+        lanes = [
+            draw_lane(title, BOTH, read, layer, len(read) // 2, walk(trace, layer, len(read) // 2, stack))
+            for stack, read, title in ends
+        ]
+        model, text = BOTH, SOURCE
+    else:
+        model, text = (ENCODER, MASKED) if kind == "encoder" else (MODEL, TEXT)
+        read = tokens(library.checkpoint(model), text)
+        masked = library.checkpoint(model).tokenizer.mask_id if kind == "encoder" else None  # type: ignore[union-attr]
+        at = list(read.ids).index(masked) if masked in read.ids else len(read) - 1
+        stops = walk(library.traces.trace(model, read), layer, at)
+        lanes = [draw_lane(f"{kinds[kind]}: {model}", model, read, layer, at, stops)]
+    draw_figure(lanes, key=key, label=label, step=(0, 0))
+    table = {
+        _("architecture"): [_("encoder"), _("decoder"), _("both")],
+        _("a token sees"): [
+            _("all of the text"),
+            _("itself and what is before"),
+            _("all of one text, the past of the other"),
+        ],
+        _("for"): [
+            _("judging, finding, comparing texts; filling gaps"),
+            _("writing: chat, stories, code"),
+            _("one text that becomes another: translating, summing up"),
+        ],
+        _("known ones"): ["BERT, DeBERTa, ModernBERT", "GPT, Llama, Qwen", "T5, BART, Whisper"],
+        _("here"): [ENCODER, MODEL, BOTH],
+    }
+    st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch")
+    st.page_link(
+        "pages/explore/walkthrough.py", label=_("Open {model} in the Walkthrough").format(model=model),
+        icon=":material/search:", query_params={"model": model, "text": text} | kept_entries(),
     )  # fmt: skip
 
 
-def ask(found: torch.Tensor) -> bool:
-    x, normed, attended = (float(value) for value in found[:3, COLUMN])
-    answer = float(found[ASKED, COLUMN])
+def ask(added: Stop) -> bool:
+    x, attended = (float(vector[COLUMN]) for vector in added.made_of)
+    answer = float(added.vector[COLUMN])
     sentence = _("Attention is added to what entered: {x:.2f} + ({attended:.2f}) = {answer:.2f}.")
     reason = sentence.format(x=x, attended=attended, answer=answer)
 
     def why(said: float) -> str:
         if abs(said - attended) <= TOLERANCE:
             return join_sentences(_("That is what attention gives; it does not replace what was there."), reason)
-        if abs(said - (normed + attended)) <= TOLERANCE:
-            return join_sentences(_("The norm is read by attention alone; the stream itself stays as it is."), reason)
+        if abs(said - x) <= TOLERANCE:
+            return join_sentences(_("That is what was there; what attention brings is added to it."), reason)
         return reason
 
-    question = _("One number is covered: row {row}, column {column}. What is it?").format(row=ASKED + 1, column=COLUMN)
+    question = _("Attention’s branch comes back to the stream. One number of the sum is covered: what is it?")
     return estimate(
         question, answer, TOLERANCE, key=QUESTION, why=why, again=other_input("block-text", (TEXT, *OTHERS))
     )
