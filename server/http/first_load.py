@@ -28,7 +28,7 @@ FIXED = ("/component/views.core.component.modules-", "/component/views.core.comp
 # on most pages, and on those that show fewer. A name that is not there is passed over.
 COMMON = ("BidiComponent", "Html", "PageLink", "Selectbox", "TextInput", "Button", "Slider")
 PARTS = {
-    "home": ("BidiComponent", "Html", "PageLink", "TextInput"),
+    "home": ("BidiComponent", "Html", "PageLink", "TextInput", "Button"),
     "course": ("BidiComponent", "Html", "PageLink", "ButtonGroup"),
     "glossary": ("Html", "Selectbox"),
 }  # charts and tables, megabytes each, would hold up what is drawn first

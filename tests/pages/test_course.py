@@ -11,6 +11,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -32,8 +33,9 @@ from pages.learn.lessons.masks_and_heads import lesson as masks_and_heads
 from pages.learn.lessons.one_step import lesson as one_step
 from pages.learn.lessons.residual import lesson as residual
 from server.settings import FIRST_MODEL
-from tests.pages.mounted import shared
+from tests.pages.mounted import mounted, shared
 from tests.pages.pseudo import LEFT, RIGHT, english_of, sentences, write_texts
+from views.core.payload import unpack
 
 APP = str(Path(__file__).parents[2] / "app.py")
 HOME = "pages/learn/home.py"
@@ -225,8 +227,9 @@ def test_the_map_counts_what_is_done_and_a_wrong_name_is_said() -> None:
     headings = [one.value.removeprefix("### ") for one in app.markdown if one.value.startswith("### ")]
     assert headings == list(course.chapters())
     minutes = [int(one.value.removesuffix(" min")) for one in app.caption if one.value.endswith(" min")]
-    assert len(minutes) == len(headings) + len(LESSONS)
-    assert sum(minutes) == 2 * sum(lesson.minutes for lesson in course.lessons())
+    evening = sum(lesson.minutes for lesson in course.lessons() if lesson.name in course.EVENING)
+    assert len(minutes) == 1 + len(headings) + len(LESSONS)
+    assert sum(minutes) == evening + 2 * sum(lesson.minutes for lesson in course.lessons())
     assert len(PICTURES) == len(headings)
     losses = json.loads((words.CATALOGUE / "recorded" / "stack.json").read_text(encoding="utf-8"))["with"]["losses"]
     assert list(curve(losses, "light").data["loss"]) == losses  # a point for each that was recorded
@@ -272,15 +275,36 @@ def test_a_lesson_has_a_link_for_a_class() -> None:
     assert take["link"] == {"v": "1", "lesson": "averaging", "lang": "fr"} and take["hidden"] == ["teachers"]
 
 
-def test_home_says_what_to_look_at_first_and_where_the_course_begins() -> None:
+def home_columns(app: AppTest) -> tuple[dict[str, Any], dict[str, Any]]:
+    (drawn,) = mounted(app, "learn.home")
+    return unpack(drawn.bytes)
+
+
+def test_home_has_one_run_in_five_columns_and_three_steps_that_change_it() -> None:
     app = AppTest.from_file(APP, default_timeout=60).switch_page(HOME).run()
     assert not app.exception
-    text, look = str(EXAMPLES[FIRST_MODEL]["text"]), EXAMPLES[FIRST_MODEL]["look"]
-    encoding = tokens(library.checkpoint(FIRST_MODEL), text)
-    shares = library.traces.trace(FIRST_MODEL, encoding)[f"blocks.{look['layer']}.attn.pattern"][0, look["head"], -1]
-    (said,) = [one.value for one in app.markdown if "Start here" in one.value]
-    assert f"{float(shares.max()):.1%}" in said and encoding.pieces[int(shares.argmax())].strip() in said
-    assert f"First lesson: {course.lessons()[0].title}" in [one.proto.label for one in app.get("page_link")]
+    look, checkpoint = EXAMPLES[FIRST_MODEL]["look"], library.checkpoint(FIRST_MODEL)
+    for text in (str(EXAMPLES[FIRST_MODEL]["text"]), "The little girl was thirsty, so she ate a"):
+        header, arrays = home_columns(app)
+        trace = library.traces.trace(FIRST_MODEL, tokens(checkpoint, text))
+        pattern = trace[f"blocks.{look['layer']}.attn.pattern"][0, look["head"]]
+        assert np.allclose(arrays["pattern"].data, pattern.numpy(), atol=1e-5) and header["row"] == len(pattern) - 1
+        best, share = header["next"][-1][0]
+        assert best == checkpoint.tokenizer.piece(int(trace["logits"][0, -1].argmax()))  # type: ignore[union-attr]
+        assert share == pytest.approx(float(trace["logits"][0, -1].softmax(-1).max()))
+        app.button(key="home-change").click().run()
+    app.button(key="home-look").click().run()
+    assert home_columns(app)[0]["row"] == len(pattern) - 2
+    assert f"3. First lesson: {course.lessons()[0].title}" in [one.proto.label for one in app.get("page_link")]
+
+
+def test_the_way_of_an_evening_leads_from_one_of_its_lessons_to_the_next() -> None:
+    assert set(course.EVENING) <= set(course.names()) and len(course.EVENING) == 8
+    assert 90 <= sum(course.read_lesson(name).minutes for name in course.EVENING) <= 110
+    app = opened(lesson=course.EVENING[1], way="evening")
+    links = {one.proto.label: one.proto.query_string for one in app.get("page_link")}
+    assert any(f"lesson={course.EVENING[2]}" in query and "way=evening" in query for query in links.values())
+    assert any("2 of 8" in one.value for one in app.caption)
 
 
 def test_the_address_and_the_keys_do_not_wait_for_what_a_lesson_computes(monkeypatch: pytest.MonkeyPatch) -> None:

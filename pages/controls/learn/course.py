@@ -53,6 +53,11 @@ PageState(
 )
 DEEPER = "\n## "  # begins what folds out below
 
+WAY = "evening"
+EVENING = (  # the way of one evening through the course; the rest is depth
+    "tokens", "embeddings", "averaging", "query_key_value", "positions", "masks_and_heads", "block", "vector_to_word",
+)  # fmt: skip
+
 keys = view("learn", events=("restore",))
 
 
@@ -154,19 +159,27 @@ def write_address(name: str) -> None:
 # --- one lesson ---
 
 
-def address(name: str) -> dict[str, str]:
-    """The query of the address of a lesson, from where the reader is."""
-    return {"lesson": name, **({"done": ",".join(done())} if done() else {}), **kept_entries()}
+def address(name: str, way: str | None = None) -> dict[str, str]:
+    """The query of the address of a lesson, from where the reader is, on the `way` that the reader is on or begins."""
+    way = (WAY if on_evening() else "") if way is None else way
+    kept = {"way": way} if way and name else {}
+    return {"lesson": name, **({"done": ",".join(done())} if done() else {}), **kept, **kept_entries()}
+
+
+def on_evening() -> bool:
+    """Tells whether the reader is on the way of an evening."""
+    return st.query_params.get("way") == WAY
 
 
 def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
-    at = course.index(lesson)
-    before = course[at - 1] if at else None
-    after = course[at + 1] if at + 1 < len(course) else None
+    way = [one for one in course if one.name in EVENING] if on_evening() and lesson.name in EVENING else course
+    at = way.index(lesson)
+    before = way[at - 1] if at else None
+    after = way[at + 1] if at + 1 < len(way) else None
     # Before what may take seconds: until a browser has the address, all that it says is about the lesson before, and
     # until it has the keys, it hears none.
     write_address(lesson.name)
-    draw_head(lesson, course, before, after)
+    draw_head(lesson, way, before, after)
     use_keys(before, after)
     with st.container(key="lesson-body"):
         reading, trying = st.columns([5, 9], gap="large")
@@ -203,7 +216,10 @@ def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, a
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-head"):
         st.page_link(COURSE, label=_("Course"), icon=":material/map:", query_params=address(""))
         sign = " :green[:material/check_circle:]" if finished else ""
-        number = _("Lesson {place} of {count}").format(place=lesson.place, count=len(course))
+        place, sentence = course.index(lesson) + 1, _("Lesson {place} of {count}")
+        if len(course) == len(EVENING):
+            sentence = _("Evening: {place} of {count}")
+        number = sentence.format(place=place, count=len(course))
         st.markdown(f"### {escape_markdown(lesson.title)}{sign}", width="stretch")
         minutes = _("{minutes} min").format(minutes=lesson.minutes)
         st.caption(f"{number} · {minutes}", width="content")
@@ -297,6 +313,7 @@ def draw_map(course: Sequence[Lesson]) -> None:
         ).format(count=len(course), minutes=total, done=len(finished))
     )
     following = next((lesson for lesson in course if lesson.name not in finished), course[0])
+    draw_evening(course)
     for number, (title, named) in enumerate(chapters().items()):
         chapter = [lesson for lesson in course if lesson.name in named]
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -311,6 +328,29 @@ def draw_map(course: Sequence[Lesson]) -> None:
     if not is_hidden(TEACHERS):
         offer_print(course, "loupe-notes.html")
     use_keys(None, following)
+
+
+def draw_evening(course: Sequence[Lesson]) -> None:
+    """The way of one evening, and in the figure what of a transformer was found out so far."""
+    way, finished = [lesson for lesson in course if lesson.name in EVENING], done()
+    with st.container(border=True, key="evening"):
+        listed, shown = st.columns([7, 5], gap="medium", vertical_alignment="center")
+        with listed:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown("#### " + _("Attention in an evening"), width="stretch")
+                draw_minutes(way)
+            with st.container(horizontal=True, gap="small"):
+                for number, lesson in enumerate(way, 1):
+                    st.page_link(
+                        COURSE,
+                        label=escape_markdown(f"{number}. {lesson.title}"),
+                        icon=":material/check_circle:" if lesson.name in finished else None,
+                        query_params=address(lesson.name, WAY),
+                        width="content",
+                    )
+            st.caption(_("The lessons below that are not among these eight go deeper."))
+        with shown:
+            draw_small({part for lesson in course if lesson.name in finished for part in lesson.where}, key="found")
 
 
 def draw_card(lesson: Lesson, finished: bool, following: bool) -> None:

@@ -11,6 +11,7 @@ from engine.course.figure import Part, Stop
 from pages.controls.words import translate as _
 from views.core.component import view
 
+FOUND = "found"  # key of the figure on the map
 SHOWN = 8  # numbers of a vector
 DIGITS = 2
 SMALL: tuple[tuple[Part, bool, bool], ...] = (
@@ -105,15 +106,15 @@ def shown(vector: Tensor, covered: int | None = None) -> list[float | None]:
 
 
 def draw_small(lit: Collection[str], *, key: str) -> None:
-    """Where one is in the figure of a decoder: the parts that are `lit`."""
+    """Where one is in the figure of a decoder: the parts that are `lit`; on the map, those that were found out."""
     named = titles()
     stops = [
         {"part": part, "title": named[part], "note": "", "branch": branch, "inside": inside, "values": [], "rows": [],
          "word": ""}
         for part, branch, inside in SMALL
     ]  # fmt: skip
-    label = _("You are here: {parts}").format(
-        parts=", ".join(named[part] for part in ALL if part in lit)
-    )
+    parts = ", ".join(named[part] for part in ALL if part in lit)
+    sentence = _("You are here: {parts}") if key != FOUND else _("Found so far: {parts}")
+    label = sentence.format(parts=parts) if parts else _("Nothing of this is found yet.")
     lane = {"name": "", "block": _("block, again and again"), "stops": stops}
     mounted({"lanes": [lane], "lit": list(lit), "step": [0, 0], "label": label, "digits": 0}, key=key)

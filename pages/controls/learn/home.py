@@ -1,35 +1,50 @@
-"""The home page: the picture of the Walkthrough for a text of the reader's, and three doors."""
+"""The home page: one run of a text of the reader's in five columns, three doors, and three steps to begin with."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import streamlit as st
+import torch
 
-from engine.generation.sampling import Sampling
-from engine.inputs.readers import Reading, read_text
+from engine.inputs.readers import read_text
+from engine.model.config import ModelConfig
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
-from pages.controls.learn.course import COURSE, address, done, lessons, use_keys
+from pages.controls.learn.course import COURSE, EVENING, address, done, lessons, read_lesson, use_keys
 from pages.controls.learn.fields import read_field, read_words
 from pages.controls.model_input.model_input import EXAMPLES
-from pages.controls.words import language
+from pages.controls.state.session import SessionValue, event_value, set_widget, widget_value
+from pages.controls.words import kept_entries, language
 from pages.controls.words import translate as _
 from server.settings import FIRST_MODEL
-from views.core.component import courier, view
-from views.core.lanes import lanes, measure_heads
-from views.core.questions import Page
-from views.core.run_context import RUN, RunContext
-from views.walkthrough.outcome import first_row, outcome_of
-from views.walkthrough.questions import WALKTHROUGH, WalkthroughContext
-from views.walkthrough.walkthrough import walkthrough
+from views.core.component import view
+from views.core.payload import pack
 
 EXPLORE, OPEN = "pages/explore/walkthrough.py", "pages/inspect/checkpoint.py"
+ATTENTION, GENERATE = "pages/explore/attention.py", "pages/explore/generate.py"
 OWN = ("lang", "done")  # of this page's address; with anything else "/" is an older link to the Walkthrough
-LONGEST, MOST = 90, 24  # characters and tokens of a text that fits the small picture
+LONGEST, MOST = 90, 16  # characters and tokens of a text that fits the columns
+SHOWN, NUMBERS = 8, 16  # next tokens, numbers of a vector
+FIRST_TEXT = str(EXAMPLES[FIRST_MODEL]["text"])
+SWAPS = (
+    ("drank", "ate"),
+    ("ate", "drank"),
+    ("thirsty", "hungry"),
+    ("hungry", "thirsty"),
+    ("girl", "boy"),
+    ("boy", "girl"),
+)
 
-picture, older_link = view("walkthrough"), view("learn/older_link")
+ROW = SessionValue[int | None]("home row", lambda: None)  # the token that a step chose
+OPENED = SessionValue[tuple[str, dict[str, str]] | None]("home column opened", lambda: None)
+
+picture, older_link = view("learn/home", events=("open",)), view("learn/older_link")
+
+
+def value_head(config: ModelConfig, head: int) -> int:
+    """Which value head a query head reads; several may share one."""
+    return head * (config.attention.kv_heads or config.attention.heads) // config.attention.heads
 
 
 def draw_home() -> None:
@@ -37,99 +52,126 @@ def draw_home() -> None:
         older_link({}, key="older link")
         st.stop()
     language()
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
-        st.markdown(
-            "## "
-            + _("Look inside a transformer")
-            + "\n"
-            + _("Type a few words: every number below is computed from them, by a real model, now."),
-            width="stretch",
-        )
-    doors = st.container(key="home-doors")
-    text = read_field("home-text", _("text"), str(EXAMPLES[FIRST_MODEL]["text"]), read_words(LONGEST))
-    with doors:
-        draw_doors(text)
-    draw_start(text)
-    with st.container(key="home-picture"):
-        draw_run(text)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="home-head"):
+        st.markdown("## " + _("Look inside a transformer"), width="content")
+        st.caption(_("Type a few words: every number below is computed from them, by a real model, now."))
+    start = st.container()
+    text = read_field("home-text", _("text"), FIRST_TEXT, read_words(LONGEST))
+    with start:
+        draw_start(text)
+    draw_run(text)
+    draw_doors(text)
     use_keys(None, None)  # the browser knows how far the reader is
 
 
+def draw_run(text: str) -> None:
+    """One run of the first model in five columns, each of which opens the rest."""
+    checkpoint, look = library.checkpoint(FIRST_MODEL), EXAMPLES[FIRST_MODEL]["look"]
+    read = read_text(checkpoint, text, MOST).read
+    assert isinstance(read, Encoding) and checkpoint.tokenizer is not None
+    trace, block, head = library.traces.trace(FIRST_MODEL, read), f"blocks.{look['layer']}.", look["head"]
+    stops = {
+        _("x enters"): "resid_pre",
+        _("attention"): "attn.out",
+        _("MLP"): "mlp.out",
+        _("x leaves"): "resid_post",
+    }
+    best = trace["logits"][0].softmax(-1).topk(SHOWN)
+    next_tokens = [
+        [(checkpoint.tokenizer.piece(id), share) for id, share in zip(ids, shares, strict=True)]
+        for ids, shares in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]
+    named = {"block": look["layer"] + 1, "head": head + 1}
+    columns = [
+        ("tokens", _("Tokens"), _("the pieces of the text; choose one")),
+        ("looks", _("What one head looks at"), _("from it: block {block}, head {head}").format(**named)),
+        ("carries", _("What it carries"), _("the values it takes from there")),
+        ("block", _("The block"), _("what the chosen token becomes")),
+        ("next", _("The next token"), _("what the model would say after it")),
+    ]
+    said = _("“{last}” gives {share} of its attention to “{most}”; after it the model would say “{next}”.")
+    last, chosen = len(read) - 1, ROW.get()
+    row = last if chosen is None else min(chosen, last)
+    header = {
+        "columns": columns,
+        "pieces": [piece.replace(" ", "·") for piece in read.pieces],
+        "row": row,
+        "stops": list(stops),
+        "next": next_tokens,
+        "said": said,
+        "label": _("one run of the model {model}").format(model=FIRST_MODEL),
+    }
+    arrays = {
+        "pattern": trace[f"{block}attn.pattern"][0, head],
+        "values": trace[f"{block}attn.v"][0, :, value_head(checkpoint.config, head), :NUMBERS],
+        "stops": torch.stack([trace[block + hook][0, :, :NUMBERS] for hook in stops.values()], dim=1),
+    }
+    picture(pack(header, arrays), key="home columns", on={"open": open_column})
+    opened = OPENED.get()
+    if opened is not None:
+        OPENED.set(None)
+        page, entries = opened
+        st.switch_page(page, query_params=entries | kept_entries())
+
+
+def open_column() -> None:
+    """What a column shows, on the page that has all of it; of the text as it stands."""
+    column, text = event_value("home columns", "open"), str(widget_value("home-text", FIRST_TEXT)).strip()
+    run = {"model": FIRST_MODEL, "text": text}
+    look = EXAMPLES[FIRST_MODEL]["look"]
+    head = {"layer": str(look["layer"] + 1), "head": str(look["head"] + 1)}
+    places: dict[Any, tuple[str, dict[str, str]]] = {
+        "tokens": (COURSE, {"lesson": "tokens"}),
+        "looks": (ATTENTION, run | head),
+        "carries": (EXPLORE, run),
+        "block": (COURSE, {"lesson": "block"}),
+        "next": (GENERATE, run),
+    }
+    if column in places and len(text) <= LONGEST:
+        OPENED.set(places[column])
+
+
 def draw_start(text: str) -> None:
-    """Says what to look at first in the picture, and leads to the first lesson."""
-    reading: Reading = read_text(library.checkpoint(FIRST_MODEL), text, MOST)
-    trace, look = library.traces.trace(FIRST_MODEL, reading.read), EXAMPLES[FIRST_MODEL]["look"]
-    shares = trace[f"blocks.{look['layer']}.attn.pattern"][0, look["head"], -1]
-    most = int(shares.argmax())
-    assert isinstance(reading.read, Encoding)
-    pieces = reading.read.pieces
-    first = lessons()[0]
-    sentence = _(
-        "Start here: the darkest cell in the last row of the pattern. “{last}” gives {share:.1%} of its attention to "
-        "“{most}”, in block {block}, head {head}."
-    )
+    """Three steps that do something: look from another token, change a word, begin to learn."""
+    read = read_text(library.checkpoint(FIRST_MODEL), text, MOST).read
+    assert isinstance(read, Encoding)
+    last = len(read) - 1
+    other = max(0, last - 1) if ROW.get() in (None, last) else last
+    said, instead = next((pair for pair in SWAPS if pair[0] in text), ("", ""))
+    changed = text.replace(said, instead) if said else FIRST_TEXT
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="home-start"):
-        said = sentence.format(
-            last=pieces[-1].strip(),
-            most=pieces[most].strip(),
-            share=float(shares[most]),
-            block=look["layer"] + 1,
-            head=look["head"] + 1,
+        st.markdown(_("**Start here**"), width="content")
+        look = _("1. Look from “{token}”").format(token=read.pieces[other].strip())
+        st.button(look, key="home-look", on_click=ROW.set, args=(other,))
+        change = (
+            _("2. Say “{instead}” for “{said}”").format(said=said, instead=instead) if said else _("2. The first text")
         )
-        st.markdown(f":small[{said}]", width="stretch")
+        st.button(change, key="home-change", on_click=set_widget, args=("home-text", changed))
+        first = read_lesson(EVENING[0])
         st.page_link(
             COURSE,
-            label=_("First lesson: {title}").format(title=first.title),
+            label=_("3. First lesson: {title}").format(title=first.title),
             icon=":material/play_circle:",
-            query_params=address(first.name),
+            query_params=address(first.name, "evening"),
         )
-
-
-def draw_run(text: str) -> None:
-    """The Walkthrough of a text, as the page itself draws it; what it asks for is answered here too."""
-    checkpoint = library.checkpoint(FIRST_MODEL)
-    reading: Reading = read_text(checkpoint, text, MOST)
-    stacks = lanes(checkpoint, reading)
-    trace = library.traces.trace(FIRST_MODEL, reading.read)
-    run = RunContext(FIRST_MODEL, checkpoint, trace, stacks)
-    sampling = Sampling()
-    outcome = outcome_of(checkpoint, trace, reading, sampling, text=text)
-    if outcome is not None:
-        outcome = replace(outcome, sampled=None)  # nothing is appended here
-    context = WalkthroughContext(**vars(run), outcome=outcome, sampling=sampling)
-    notes = {
-        "notice": "",
-        "full": True,
-        "look": EXAMPLES[FIRST_MODEL]["look"],
-        "row0": first_row(checkpoint, reading, outcome, 0),
-        "attention_temperature": 1.0,
-        "take": None,
-        "sampling": {"temperature": 1.0, "top_k": 0, "top_p": 1.0},
-    }
-    scores = measure_heads(trace, stacks)
-    payload = walkthrough(
-        trace, stacks, name=FIRST_MODEL, outcome=outcome, scores=scores, picture=None, original=None, notes=notes
-    )
-    picture(payload, key="home walkthrough")
-    courier("courier", Page((RUN, run), (WALKTHROUGH, context)).answer)
 
 
 def draw_doors(text: str) -> None:
     course = lessons()
-    finished = done()
-    following = next((lesson for lesson in course if lesson.name not in finished), course[0])
+    minutes = sum(lesson.minutes for lesson in course if lesson.name in EVENING)
+    following = next((name for name in EVENING if name not in done()), EVENING[0])
     learn, explore, own = st.columns(3, gap="small", border=True)
     with learn:
         st.page_link(
             COURSE,
-            label=bold(_("Learn")),
+            label=bold(_("Attention in an evening")),
             icon=":material/school:",
             width="stretch",
-            query_params=address(following.name),
+            query_params=address(following, "evening"),
         )
         st.caption(
-            _("{count} lessons from text to attention, each an experiment. Next: {title}.").format(
-                count=len(course), title=following.title
+            _("Lessons: {count} of {all}, about {minutes} minutes, each an experiment. Next: {title}.").format(
+                count=len(EVENING), minutes=minutes, title=read_lesson(following).title, all=len(course)
             )
         )
     with explore:
