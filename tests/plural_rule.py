@@ -66,6 +66,10 @@ ALLOWED = {
         pages/learn/lessons/price/lesson.py: length tokens
         pages/learn/lessons/price/lesson.py: n tokens
         pages/learn/lessons/price/lesson.py: tokens tokens
+        pages/learn/lessons/how_much/lesson.py: best tokens
+        pages/learn/lessons/how_much/lesson.py: many tokens
+        pages/learn/lessons/how_much/lesson.py: tokens tokens
+        pages/learn/lessons/how_much/lesson.py: weights weights
         pages/learn/lessons/in_prompt/lesson.py: most characters
         pages/learn/lessons/in_prompt/lesson.py: most rows""",
     "the context or the vocabulary of a model, which a sentence of one token would not be about": """

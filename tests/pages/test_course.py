@@ -28,6 +28,7 @@ from pages.controls.learn.predict import QUESTIONS
 from pages.controls.menu import entries
 from pages.controls.model_input.model_input import EXAMPLES
 from pages.controls.state.hidden import HIDE, TEACHERS
+from pages.learn.lessons.how_much import lesson as how_much
 from pages.learn.lessons.in_prompt import lesson as in_prompt
 from pages.learn.lessons.masks_and_heads import lesson as masks_and_heads
 from pages.learn.lessons.one_step import lesson as one_step
@@ -72,6 +73,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Asked]:
 def short_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the lessons that train longest; test_course_true.py and test_course_numbers.py have what whole ones show."""
     monkeypatch.setattr(residual, "STEPS", 20)
+    monkeypatch.setattr(how_much, "STEPS", 40)
     monkeypatch.setattr(one_step, "STEPS", 10)
     monkeypatch.setattr(in_prompt, "STEPS", 6)
     monkeypatch.setattr(masks_and_heads, "fit", partial(fit_difference, steps=20))

@@ -30,6 +30,7 @@ from engine.course.family import count_by_group
 from engine.course.fill_gap import ask_sentinels, ask_span, words_of
 from engine.course.find_circuit import answer_key, measure_parts, swap
 from engine.course.heads import fit_difference
+from engine.course.how_much import PUBLISHED, TOKENS_A_WEIGHT, PowerLaw
 from engine.course.languages import LANGUAGES, count_tokens, measured
 from engine.course.long_sequences import keep_window
 from engine.course.lookup import look_up
@@ -597,6 +598,18 @@ def cache_of_a_token() -> list[str]:
     return ["40", "128", f" = {size:,} ", f"{2**30 // size:,}"]
 
 
+def tokens_for_gpt3() -> list[str]:
+    weights, tokens = (size / 1e9 for size in PUBLISHED["GPT-3"])
+    best = TOKENS_A_WEIGHT * weights
+    return [f"{weights:.0f}", f"{tokens:.0f}", f"{best:,.0f}", f"{TOKENS_A_WEIGHT}", f"{best / tokens:.1f}"]
+
+
+def doubled() -> list[str]:
+    law = PowerLaw(4, 0.1)
+    share = law.loss(2) / law.loss(1)
+    return [f"{share:.2f}", f"{1 - share:.0%}".replace("%", " %"), "0.1", f"{round(law.times(0.5)):,}"]
+
+
 STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "embeddings", near_girl),
     (NOTE, "embeddings", analogies),
@@ -621,6 +634,9 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "in_prompt", few_rows),
     (NOTE, "in_prompt", other_labels),
     (NOTE, "find_circuit", first_swap),
+    (TEXT, "how_much", lambda: [f"{TOKENS_A_WEIGHT}"]),
+    (NOTE, "how_much", tokens_for_gpt3),
+    (NOTE, "how_much", doubled),
     (NOTE, "price", attention_of_gpt2),
     (NOTE, "price", twice_the_text),
     (NOTE, "price", cache_of_a_token),
