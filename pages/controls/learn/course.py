@@ -89,7 +89,7 @@ def chapters() -> dict[str, tuple[str, ...]]:
         _("Text becomes numbers"): ("tokens", "vocabulary", "languages", "embeddings"),
         _("Attention"): ("averaging", "query_key_value", "scaling", "positions", "masks_and_heads"),
         _("From a block to a word"): ("batch", "norms", "residual", "block", "encoder_decoder", "vector_to_word"),
-        _("Learning"): ("loss", "fill_gap", "one_step", "in_prompt", "adapting", "policy"),
+        _("Learning"): ("loss", "fill_gap", "one_step", "in_prompt", "conversation", "adapting", "policy"),
         _("Inside trained models"): (
             "family", "how_much", "long_sequences", "price", "bits", "picture", "heads_learn", "find_circuit", "experts",
         ),
