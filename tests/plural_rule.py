@@ -55,6 +55,9 @@ ALLOWED = {
         pages/learn/lessons/bits/lesson.py: count weights
         pages/learn/lessons/bits/lesson.py: size weights
         pages/learn/lessons/block/lesson.py: count tokens
+        pages/learn/lessons/cause/lesson.py: count texts
+        pages/learn/lessons/cause/lesson.py: count tokens
+        pages/learn/lessons/cause/lesson.py: most tokens
         pages/learn/lessons/conversation/lesson.py: every tokens
         pages/learn/lessons/encoder_decoder/lesson.py: most tokens
         pages/learn/lessons/family/lesson.py: most answers

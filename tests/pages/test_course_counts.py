@@ -21,6 +21,7 @@ from engine.course import languages
 from engine.course.adapting import open_lora
 from engine.course.averaging import average_by_loop, scores_of, softmax_weights, triangular_weights
 from engine.course.block import LINES, four_lines
+from engine.course.cause import measure_heads
 from engine.course.circuits import direct_effects
 from engine.course.embeddings import context_similarity
 from engine.course.fill_gap import ask_span, words_of
@@ -45,6 +46,7 @@ from pages.learn.lessons.adapting import lesson as adapting
 from pages.learn.lessons.averaging import lesson as averaging
 from pages.learn.lessons.batch import lesson as batch
 from pages.learn.lessons.block import lesson as block
+from pages.learn.lessons.cause import lesson as cause
 from pages.learn.lessons.embeddings import lesson as embeddings
 from pages.learn.lessons.encoder_decoder import lesson as encoder_decoder
 from pages.learn.lessons.experts import lesson as experts
@@ -113,6 +115,15 @@ def ways_to_average() -> list[str]:
     ways = [average_by_loop(x), triangular_weights(len(x)) @ x, equal @ x, softmax_weights(scores_of(x)) @ x]
     assert torch.allclose(ways[0], ways[1]) and torch.allclose(ways[0], ways[2])
     return [f"{len(ways)} way", f"{int((equal[1] > 0).sum())} row", f"{of('plane').config.d_model} number"]
+
+
+def loud_heads() -> list[str]:
+    found = measure_heads("everyday", of("everyday").tokenizer.encode(cause.TEXT["everyday"]).ids)
+    places = found.loudest, found.needed
+    return [
+        f"{points('cause')} way",
+        *(f"{what} {at + 1}" for one in places for what, at in zip(("block", "head"), one, strict=True)),
+    ]
 
 
 def thin() -> list[str]:
@@ -271,6 +282,7 @@ COUNTED: dict[str, Callable[[], list[str]]] = {
     "adapting": thin,
     "averaging": ways_to_average,
     "batch": batch_of_texts,
+    "cause": loud_heads,
     "block": lines_of_a_block,
     "embeddings": same_at_first,
     "encoder_decoder": kinds_of_model,

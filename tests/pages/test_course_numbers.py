@@ -22,6 +22,7 @@ from engine.course.averaging import average_by_loop, scores_of, softmax_weights
 from engine.course.batch import compare_row
 from engine.course.bits import INTEGERS, bits_of_weight, measure_formats, split_float, store_integers
 from engine.course.block import LINES, four_lines, sum_gaps
+from engine.course.cause import HeadEffects, measure_heads
 from engine.course.circuits import direct_effects, head_scores
 from engine.course.embeddings import analogy, context_similarity, embedding_table, rank, whole_words
 from engine.course.encoder_decoder import attend_across
@@ -61,6 +62,7 @@ from pages.learn.lessons.averaging import lesson as averaging
 from pages.learn.lessons.batch import lesson as batch
 from pages.learn.lessons.bits import lesson as bits
 from pages.learn.lessons.block import lesson as block
+from pages.learn.lessons.cause import lesson as cause
 from pages.learn.lessons.embeddings import lesson as embeddings
 from pages.learn.lessons.encoder_decoder import lesson as encoder_decoder
 from pages.learn.lessons.fill_gap import lesson as fill_gap
@@ -610,6 +612,23 @@ def doubled() -> list[str]:
     return [f"{share:.2f}", f"{1 - share:.0%}".replace("%", " %"), "0.1", f"{round(law.times(0.5)):,}"]
 
 
+def effects(model: str) -> HeadEffects:
+    return measure_heads(model, of(model).tokenizer.encode(cause.TEXT[model]).ids)
+
+
+def loud_and_needed() -> list[str]:
+    found = effects(cause.REPEATS)
+    pairs = [(found.added[place], found.lost[place]) for place in (found.loudest, found.needed)]
+    return write([float(one) for pair in pairs for one in pair], ".2f")
+
+
+def heads_of_everyday() -> list[str]:
+    found, stated = effects("everyday"), list[str]()
+    for place in (found.loudest, found.needed):
+        stated += write([float(found.added[place]), float(found.lost[place])], ".2f")
+    return stated
+
+
 STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "embeddings", near_girl),
     (NOTE, "embeddings", analogies),
@@ -634,6 +653,8 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "in_prompt", few_rows),
     (NOTE, "in_prompt", other_labels),
     (NOTE, "find_circuit", first_swap),
+    (NOTE, "cause", loud_and_needed),
+    (NOTE, "cause", heads_of_everyday),
     (TEXT, "how_much", lambda: [f"{TOKENS_A_WEIGHT}"]),
     (NOTE, "how_much", tokens_for_gpt3),
     (NOTE, "how_much", doubled),

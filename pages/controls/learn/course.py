@@ -91,7 +91,8 @@ def chapters() -> dict[str, tuple[str, ...]]:
         _("From a block to a word"): ("batch", "norms", "residual", "block", "encoder_decoder", "vector_to_word"),
         _("Learning"): ("loss", "fill_gap", "one_step", "in_prompt", "conversation", "adapting", "policy"),
         _("Inside trained models"): (
-            "family", "how_much", "long_sequences", "price", "bits", "picture", "heads_learn", "find_circuit", "experts",
+            "family", "how_much", "long_sequences", "price", "bits", "picture", "heads_learn", "find_circuit",
+            "cause", "experts",
         ),
     }  # fmt: skip
 
