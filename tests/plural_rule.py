@@ -117,7 +117,6 @@ ALLOWED = {
         pages/learn/lessons/loss/lesson.py: tokens tokens""",
     "a constant, or a choice of several, of the course": """
         pages/controls/learn/course.py: count lessons
-        pages/controls/learn/home.py: count lessons
         pages/learn/lessons/adapting/lesson.py: steps steps
         pages/learn/lessons/block/lesson.py: count rows
         pages/learn/lessons/block/lesson.py: total weights

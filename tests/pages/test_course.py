@@ -286,7 +286,10 @@ def test_home_has_one_run_in_five_columns_and_three_steps_that_change_it() -> No
     app = AppTest.from_file(APP, default_timeout=60).switch_page(HOME).run()
     assert not app.exception
     look, checkpoint = EXAMPLES[FIRST_MODEL]["look"], library.checkpoint(FIRST_MODEL)
-    for text in (str(EXAMPLES[FIRST_MODEL]["text"]), "The little girl was thirsty, so she ate a"):
+    texts = list[str]()
+    for _step in range(2):
+        texts.append(str(app.text_input(key="home-text").value))
+        text = texts[-1]
         header, arrays = home_columns(app)
         trace = library.traces.trace(FIRST_MODEL, tokens(checkpoint, text))
         pattern = trace[f"blocks.{look['layer']}.attn.pattern"][0, look["head"]]
@@ -295,6 +298,7 @@ def test_home_has_one_run_in_five_columns_and_three_steps_that_change_it() -> No
         assert best == checkpoint.tokenizer.piece(int(trace["logits"][0, -1].argmax()))  # type: ignore[union-attr]
         assert share == pytest.approx(float(trace["logits"][0, -1].softmax(-1).max()))
         app.button(key="home-change").click().run()
+    assert len({*texts, app.text_input(key="home-text").value}) == 2  # changed, and back
     app.button(key="home-look").click().run()
     assert home_columns(app)[0]["row"] == len(pattern) - 2
     assert f"3. First lesson: {course.lessons()[0].title}" in [one.proto.label for one in app.get("page_link")]

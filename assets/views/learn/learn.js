@@ -1,9 +1,11 @@
 // Nothing to see: turns the page of a lesson by its keys, leads from a question to its answer, and keeps in the browser which lessons are done.
 const STORED = "loupe.course";
+const MISSED = "loupe.missed";
 const PATIENCE = 10_000; // ms that an answer may take
 /**
- * @typedef {{ done: string[], previous: boolean, next: boolean }} Course the lessons that are done, and whether there are others around this one
- * @typedef {(event: "restore", done: string[]) => void} Emit
+ * @typedef {{ done: string[], missed: Record<string, string>, previous: boolean, next: boolean }} Course the lessons that are done, the day of each that
+ *   was answered wrongly, and whether there are others around this one
+ * @typedef {(event: "restore", kept: { done: string[], missed: Record<string, string> }) => void} Emit
  */
 
 const TYPING = "input, textarea, select, [role=slider], [role=grid], [role=radio], [role=tab], [contenteditable]";
@@ -25,6 +27,8 @@ export function mount(root, data, emit) {
   return keep;
 }
 
+let restored = false; // once a visit: what is answered rightly afterwards is missed no more
+
 class Keep {
   /**
    * @param {Course} data
@@ -34,15 +38,19 @@ class Keep {
     this.data = data;
     /** @param {KeyboardEvent} event */
     this.onKey = (event) => this.turn(event);
-    const before = read();
-    if (before.some((name) => !data.done.includes(name))) emit("restore", before);
-    else this.update(data);
+    const [before, missed] = [read(), readMissed()];
+    const unheard = !restored && Object.keys(missed).some((name) => !(name in data.missed));
+    if (unheard || before.some((name) => !data.done.includes(name))) {
+      restored = true;
+      emit("restore", { done: before, missed });
+    } else this.update(data);
   }
 
   /** @param {Course} data */
   update(data) {
     this.data = data;
     localStorage.setItem(STORED, JSON.stringify([...new Set([...read(), ...data.done])]));
+    localStorage.setItem(MISSED, JSON.stringify(data.missed));
   }
 
   /** @param {KeyboardEvent} event */
@@ -99,5 +107,15 @@ function read() {
     return Array.isArray(found) ? found.filter((name) => typeof name === "string") : [];
   } catch {
     return []; // written by something else
+  }
+}
+
+/** @returns {Record<string, string>} */
+function readMissed() {
+  try {
+    const found = JSON.parse(localStorage.getItem(MISSED) ?? "{}");
+    return found && typeof found === "object" && !Array.isArray(found) ? found : {};
+  } catch {
+    return {}; // written by something else
   }
 }

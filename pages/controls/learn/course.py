@@ -23,6 +23,7 @@ from pages.controls.learn.glossary import link_terms, linked_terms
 from pages.controls.learn.notebooks import write_notebook
 from pages.controls.learn.notes import print_notes
 from pages.controls.learn.predict import ASKED, FRONT, OPEN, QUESTIONS
+from pages.controls.learn.recall import MISSED, RECALLED, draw_recall, due, note_answer
 from pages.controls.menu import entries
 from pages.controls.share.export import answer_on
 from pages.controls.share.links import honour_link
@@ -143,9 +144,15 @@ DONE = SessionValue("lessons done", lambda: lessons_among(st.query_params.get("d
 
 
 def restore() -> None:
-    """Takes what the browser remembers."""
+    """Takes what the browser remembers: the lessons that are done, and the day of each that was answered wrongly."""
     said = event_value("course keys", "restore")
-    remember(said if isinstance(said, list) else [])
+    if not isinstance(said, dict):
+        return
+    finished, missed = said.get("done"), said.get("missed")
+    remember(finished if isinstance(finished, list) else [])
+    if isinstance(missed, dict):
+        days = {name: str(missed[name])[:10] for name in lessons_among([*missed])}
+        MISSED.set(days | MISSED.get())
 
 
 def write_address(name: str) -> None:
@@ -185,6 +192,7 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
     with st.container(key="lesson-body"):
         reading, trying = st.columns([5, 9], gap="large")
     with reading:
+        draw_earlier(lesson, way)
         st.markdown(link_terms(lesson.text))
         with st.container(key="lesson-links"):
             draw_links(lesson)
@@ -201,6 +209,8 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
     asked = [QUESTIONS.get()[key] for key in ASKED.get()]
     if asked and all(one.about is not None for one in asked):
         SCORES.get()[lesson.name] = sum(one.right for one in asked) / len(asked)
+    if any(one.about is not None for one in asked):
+        note_answer(lesson.name, answered)
     if answered and lesson.name not in done():
         remember([lesson.name])
         st.rerun()  # the line above shows it
@@ -210,6 +220,16 @@ def draw_lesson(lesson: Lesson, course: Sequence[Lesson]) -> None:
             st.markdown(link_terms(Markdown(text.strip())))
     if not is_hidden(TEACHERS):
         draw_teaching(lesson)
+
+
+def draw_earlier(lesson: Lesson, way: Sequence[Lesson]) -> None:
+    """A question about an earlier lesson, where there is one to ask about."""
+    about = RECALLED.get().get(lesson.name) or due(lesson.name, [one.name for one in way], done())
+    named = read_lesson(about).terms if about else ()
+    if about and named and about != lesson.name:
+        RECALLED.get()[lesson.name] = about
+        others = [term for one in reversed(way[: lesson.place]) for term in one.terms]
+        draw_recall(lesson.place, about, read_lesson(about).title, named, others)
 
 
 def draw_head(lesson: Lesson, course: Sequence[Lesson], before: Lesson | None, after: Lesson | None) -> None:
@@ -282,7 +302,7 @@ def offer_print(course: Sequence[Lesson], file: str) -> None:
 
 def use_keys(before: Lesson | None, after: Lesson | None) -> None:
     """Arrows turn the page, Enter answers; the browser remembers how far the reader is."""
-    found = {"done": done(), "previous": before is not None, "next": after is not None}
+    found = {"done": done(), "missed": MISSED.get(), "previous": before is not None, "next": after is not None}
     keys(found, key="course keys", on={"restore": restore})
 
 

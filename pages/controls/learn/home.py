@@ -34,6 +34,8 @@ SWAPS = (
     ("hungry", "thirsty"),
     ("girl", "boy"),
     ("boy", "girl"),
+    ("red", "blue"),
+    ("blue", "red"),
 )
 
 ROW = SessionValue[int | None]("home row", lambda: None)  # the token that a step chose

@@ -64,7 +64,7 @@ def experiment() -> bool:
         "matrix": _("a matrix"),
         "softmax": _("a softmax"),
         "data": _("weights of the data"),
-        "own": _("yours"),
+        "own": _("own weights"),
     }
     way, weights = "loop", None
     if shown:
