@@ -28,6 +28,11 @@ def wavelengths(d: int) -> Tensor:
     return 2 * math.pi / unscaled_frequencies(d, 10_000.0)
 
 
+def clock_hands(pos: int, d: int) -> Tensor:
+    """The pairs (sine, cosine) of the sinusoidal vector of a position, from the fastest to the slowest: pair 2."""
+    return sinusoidal(torch.tensor([pos]), d)[0].view(-1, 2)
+
+
 def dot_products(vectors: Tensor) -> Tensor:
     """Dot product of the first of some vectors (pos d) with each of them: by distance, pos."""
     return vectors @ vectors[0]
@@ -43,6 +48,12 @@ def rotate_to(vectors: Tensor, positions: Tensor) -> Tensor:
     """Each vector (row d_head) turned by its position (row)."""
     cos, sin = rotation(positions, unscaled_frequencies(vectors.shape[-1], 10_000.0))
     return rotate(vectors[None, :, None], cos[None], sin[None])[0, :, 0]
+
+
+def angle_between(k: Tensor, q: Tensor) -> float:
+    """Angle in degrees, in -180..180 and counter-clockwise, from one vector of two numbers to another."""
+    cross, dot = k[0] * q[1] - k[1] * q[0], k @ q
+    return math.degrees(math.atan2(float(cross), float(dot)))
 
 
 def alibi(length: int, heads: int) -> Tensor:

@@ -1,6 +1,8 @@
 """Positions: five ways to tell a model where a token stands, and which models notice that words were shuffled."""
 
 from functools import lru_cache
+from math import hypot
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -11,7 +13,9 @@ from engine.course.positions import (
     NOTICED,
     POSITION_KINDS,
     alibi,
+    angle_between,
     buckets,
+    clock_hands,
     dot_products,
     rotate_to,
     rotated_score,
@@ -27,13 +31,16 @@ from pages.controls.words import join_sentences
 from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
-from views.core.theme import Shade
+from views.core.theme import Shade, diverging_scale
 
 MODEL, TEXT = "everyday", "The old dog bit the young man"
 LEARNED = "stories"  # whose positions are a table
 LENGTH, SHORT = 32, 9  # rows that are drawn; those with numbers in them
 MOST = 24  # tokens
 SQUARE = 230  # pixels of either axis
+STRIPES = 330  # pixels of their height
+CLOCKS, LARGEST_CLOCK = 352, 110  # pixels of a row of clocks, of one of them at most
+MOVED = 10  # tokens by which both are moved at first
 POS, OTHERS = 2, (5, 7)  # the position that is asked for
 WRITTEN = 8  # numbers of a vector that have room for their digits
 FROM, TO = 6, 2  # query and key whose bucket is asked for
@@ -43,12 +50,12 @@ changes = lru_cache(maxsize=512)(shuffle_change)
 
 
 def experiment() -> bool:
-    above = st.container()
-    left, right = st.columns(2)
-    with left:
+    above, beside = st.columns([3, 2], gap="medium")
+    with beside:
         pos = int(st.number_input(_("position"), 1, SHORT - 1, POS, key="positions-pos", persist_state="session"))
-    sizes = [4, 8, 16, 32, 64]
-    d = right.select_slider(_("d, numbers a vector"), sizes, 4, key="positions-d", persist_state="session")
+        sizes = [4, 8, 16, 32, 64]
+        d = st.select_slider(_("d, numbers a vector"), sizes, 4, key="positions-d", persist_state="session")
+        st.caption(_("Positions down, the numbers of each vector across: signed, from -1 to 1."))
     table = sinusoidal_table(LENGTH, d)
     shown = ask(table[:SHORT], pos)
     with above:
@@ -65,7 +72,7 @@ def experiment() -> bool:
     }
     way = choose_view("positions-way", ways)
     if way == "sinusoidal":
-        draw_sinusoidal(table, d)
+        draw_sinusoidal(table, d, pos)
     elif way == "learned":
         draw_learned()
     elif way == "rotary":
@@ -120,19 +127,70 @@ def ask(table: torch.Tensor, pos: int) -> bool:
     )
 
 
-def draw_sinusoidal(table: torch.Tensor, d: int) -> None:
+def draw_sinusoidal(table: torch.Tensor, d: int, pos: int) -> None:
     left, right = st.columns(2)
     with left:
-        st.caption(_("positions down, the {d} numbers of each across").format(d=d))
-        names = [str(pos) for pos in range(LENGTH)]
-        named = _("sinusoidal positions")
-        matrix(table, rows=names, scale="signed", role="residual", key="positions table", label=named)
+        show_altair(lambda shade: draw_stripes(table, pos, shade), key="positions table")
+        st.caption(_("Down a column one number waves: fast on the left, slowly on the right. Framed: position {pos}."
+                     ).format(pos=pos))  # fmt: skip
     with right:
-        st.caption(_("dot product with position 0, by distance"))
+        show_altair(lambda shade: draw_clocks(pos, d, shade), key="positions clocks", width="content")
+        said = _(
+            "The same {d} numbers of position {pos} as {count} clocks: to the right the sine of each pair, up its "
+            "cosine, from -1 to 1. Below each: tokens for a whole turn."
+        )
+        st.caption(said.format(d=d, pos=pos, count=d // 2))
         show_altair(lambda shade: draw_distances(dot_products(table), shade), key="positions distances")
-        waves = ", ".join(f"{value:,.4g}" for value in wavelengths(d).tolist())
-        st.caption(_("Wavelengths of the pairs, in tokens: {waves}.").format(waves=waves))
-        show_code(sinusoidal_table, key="positions code sinusoidal", length=3, d=4)
+    show_code(sinusoidal_table, key="positions code sinusoidal", length=3, d=4)
+
+
+def draw_stripes(table: torch.Tensor, pos: int, shade: Shade) -> alt.LayerChart:
+    """The numbers of the vectors as colours: position down, dimension across; one position is framed."""
+    cells = pd.DataFrame(
+        [(row, column, value) for row, values in enumerate(table.tolist()) for column, value in enumerate(values)],
+        columns=["position", "dimension", "value"],
+    )
+    base = alt.Chart(cells, height=STRIPES).encode(
+        alt.X("dimension:O", title=_("dimension"), axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        alt.Y("position:O", title=_("position"), axis=alt.Axis(labelOverlap=True)),
+        tooltip=["position", "dimension", alt.Tooltip("value", format="+.3f")],
+    )
+    scale = alt.Scale(range=diverging_scale(shade, "residual"), domain=[-1, 1])
+    painted = base.mark_rect().encode(color=alt.Color("value:Q", scale=scale, title=None))
+    row = alt.Chart(pd.DataFrame({"position": [pos]})).encode(alt.Y("position:O", title=_("position")))
+    return alt.layer(painted, row.mark_rect(filled=False, stroke=colors(shade)["ink"], strokeWidth=1.5))
+
+
+def draw_clocks(pos: int, d: int, shade: Shade) -> alt.LayerChart:
+    """A clock for each pair of dimensions: its hand goes from the middle to (sine, cosine)."""
+    ink, pairs, waves = colors(shade), clock_hands(pos, d).tolist(), wavelengths(d).tolist()
+    across = 2 if len(pairs) == 2 else 4 if len(pairs) <= 8 else 6 if len(pairs) <= 16 else 8
+    down = -(-len(pairs) // across)
+    size = min(CLOCKS // across, LARGEST_CLOCK)
+    rows = []
+    for at, ((sine, cosine), wave) in enumerate(zip(pairs, waves, strict=True)):
+        row, column = divmod(at, across)
+        x, y = 2.5 * column + 1.25, -3.0 * row - 1.2  # in radii of a clock
+        named = f"{2 * at}, {2 * at + 1}", f"{wave:,.3g}" if wave < 1000 else f"{wave:,.0f}"
+        rows.append((x, y, x + sine, y + cosine, y - 1.4, sine, cosine, *named))
+    names = ["x", "y", "x_end", "y_end", "below", "sine", "cosine", "dimensions", "tokens"]
+    wide, high = 2.5 * across, 3.0 * down
+    across_scale, down_scale = (alt.Scale(domain=ends, nice=False) for ends in ([0, wide], [-high, 0]))
+    x, x_end = (alt.X(f"{name}:Q", scale=across_scale, axis=None) for name in ("x", "x_end"))
+    y, y_end, below = (alt.Y(f"{name}:Q", scale=down_scale, axis=None) for name in ("y", "y_end", "below"))
+    base = alt.Chart(pd.DataFrame(rows, columns=names)).encode(
+        x,
+        y,
+        tooltip=["dimensions", alt.Tooltip("sine", format="+.3f"), alt.Tooltip("cosine", format="+.3f"), "tokens"],
+    )
+    radius = size / 2.5
+    face = base.mark_point(shape="circle", size=(2 * radius) ** 2, filled=True, fill=ink["panel"], opacity=1,
+                           stroke=ink["soft"], strokeWidth=1)  # fmt: skip
+    hand = base.mark_rule(color=ink["residual"], strokeWidth=2.5).encode(x2="x_end:Q", y2="y_end:Q")
+    tip = base.mark_point(filled=True, color=ink["residual"], opacity=1, size=36).encode(x_end, y_end)
+    turn = base.mark_text(fontSize=10, color=ink["soft"]).encode(y=below, text="tokens:N")
+    # A circle is seen where both axes have one scale.
+    return alt.layer(face, hand, tip, turn).properties(width=size * across, height=radius * high, autosize="pad")
 
 
 def draw_distances(products: torch.Tensor, shade: Shade) -> alt.Chart:
@@ -141,7 +199,10 @@ def draw_distances(products: torch.Tensor, shade: Shade) -> alt.Chart:
     return (
         alt.Chart(table)
         .mark_line(point={"color": ink}, color=ink)
-        .encode(alt.X("distance:Q", title=_("distance")), alt.Y("product:Q", title=_("dot product")))
+        .encode(
+            alt.X("distance:Q", title=_("distance"), scale=alt.Scale(nice=False)),
+            alt.Y("product:Q", title=_("dot product with position 0")),
+        )
         .properties(height=230)
     )
 
@@ -158,36 +219,71 @@ def draw_learned() -> None:
 
 
 def draw_rotary() -> None:
-    left, right = st.columns(2)
+    left, middle, right = st.columns(3)
     pos = left.slider(_("position of the query"), 0, 64, 5, key="positions-query", persist_state="session")
-    key = right.slider(_("position of the key"), 0, 64, 2, key="positions-key", persist_state="session")
+    key = middle.slider(_("position of the key"), 0, 64, 2, key="positions-key", persist_state="session")
+    moved = right.slider(_("both moved by"), 0, 64, MOVED, key="positions-moved", persist_state="session")
     q, k = torch.tensor([1.0, 0.5]), torch.tensor([0.5, 1.0])
-    score = float(rotated_score(q, k, pos, key))
-    sentence = _("q·k after turning = **{score:.4f}**, at distance {distance}")
-    st.markdown(sentence.format(score=score, distance=pos - key))
-    show_altair(lambda shade: draw_turning(q, k, pos, key, shade), key="positions turning", width="content")
-    far = float(rotated_score(q, k, pos + 10, key + 10))
-    sentence = _("Both moved on by 10 tokens: {score:.4f}. Only the distance counts.")
-    st.caption(sentence.format(score=far))
+    columns = st.columns(2)
+    for number, (place, by) in enumerate(zip(columns, (0, moved), strict=True)):
+        at, of = pos + by, key + by
+        turned = rotate_to(torch.stack([q, k]), torch.tensor([at, of]))
+        said = _("q at {at}, k at {of}: from k to q **{angle:.1f}°**, q·k after turning = **{score:.4f}**")
+        angle, score = angle_between(turned[1], turned[0]), float(rotated_score(q, k, at, of))
+        with place:
+            st.markdown(said.format(at=at, of=of, angle=angle, score=score))
+            show_altair(
+                lambda shade, at=at, of=of: draw_turning(q, k, at, of, shade),
+                key=f"positions turning {number}",
+                width="content",
+            )
+    sentence = _(
+        "Dashed: q and k before turning, {angle:.1f}° from k to q; each position turns them by 1 radian, 57.3°. Both "
+        "moved by {moved} tokens turn by as much: the angle stays, and with it q·k. Only the distance, {distance}, "
+        "counts."
+    )
+    st.caption(sentence.format(angle=angle_between(k, q), moved=moved, distance=pos - key))
     show_code(rotated_score, key="positions code rotary", q=q, k=k, at=pos, of=key)
 
 
 def draw_turning(q: torch.Tensor, k: torch.Tensor, pos: int, key: int, shade: Shade) -> alt.LayerChart:
+    """q and k before and after turning, on the circle that their length draws, with the angle between them."""
     ink = colors(shade)
-    ends = rotate_to(torch.stack([q, k]), torch.tensor([pos, key])).tolist()
-    table = pd.DataFrame(
-        [(name, end, x * end, y * end) for name, (x, y) in zip(("q", "k"), ends, strict=True) for end in (0, 1)],
-        columns=["vector", "order", "x", "y"],
-    )
-    scale = alt.Scale(domain=[-1.3, 1.3])
-    base = alt.Chart(table).encode(
-        alt.X("x:Q", scale=scale, title=None),
-        alt.Y("y:Q", scale=scale, title=None),
-        alt.Color("vector:N", title=None, sort=["q", "k"], scale=alt.Scale(range=[ink["query"], ink["key"]])),
-    )
-    lines = base.mark_line(strokeWidth=3).encode(order="order:Q") + base.mark_point(filled=True, size=80)
+    before = torch.stack([q, k])
+    after = rotate_to(before, torch.tensor([pos, key]))
+    rows = [
+        (name, dashed, *end)
+        for dashed, ends in ((1, before), (0, after))
+        for name, end in zip(("q", "k"), ends.tolist(), strict=True)
+    ]
+    table = pd.DataFrame(rows, columns=["vector", "dashed", "x", "y"])
+    table["x_start"], table["y_start"] = 0.0, 0.0
+    length = hypot(*q.tolist())
+    whole = torch.linspace(0, 2 * torch.pi, 73)
+    start = torch.atan2(after[1, 1], after[1, 0])
+    between = start + torch.deg2rad(torch.tensor(angle_between(after[1], after[0]))) * torch.linspace(0, 1, 25)
+    scale = alt.Scale(domain=[-1.3, 1.3], nice=False)
+    x = alt.X("x:Q", scale=scale, title=_("first number"), axis=alt.Axis(values=[-1, 0, 1]))
+    y = alt.Y("y:Q", scale=scale, title=_("second number"), axis=alt.Axis(values=[-1, 0, 1]))
+    color = alt.Color("vector:N", title=None, sort=["q", "k"], scale=alt.Scale(range=[ink["query"], ink["key"]]))
+    hands = alt.Chart(table).encode(x, y, color, tooltip=["vector", "x", "y"])
+    ends = {"x2": "x_start:Q", "y2": "y_start:Q"}
+    lines = [
+        arc(whole, length, color=ink["hairline"], strokeWidth=1.5).encode(x, y),
+        arc(between, 0.3, color=ink["soft"], strokeWidth=2).encode(x, y),
+        hands.transform_filter("datum.dashed === 1").mark_rule(strokeWidth=1.5, strokeDash=[4, 4]).encode(**ends),
+        hands.transform_filter("datum.dashed === 0").mark_rule(strokeWidth=3).encode(**ends),
+        hands.transform_filter("datum.dashed === 0").mark_point(filled=True, size=80, opacity=1),
+    ]
     # An angle is seen where both axes have one scale; to fit the whole would take the legend's width off one of them.
-    return lines.properties(width=SQUARE, height=SQUARE, autosize="pad")
+    return alt.layer(*lines).properties(width=SQUARE, height=SQUARE, autosize="pad")
+
+
+def arc(angles: torch.Tensor, radius: float, **line: Any) -> alt.Chart:
+    """A part of a circle around the origin."""
+    points = {"x": radius * angles.cos(), "y": radius * angles.sin(), "order": torch.arange(len(angles))}
+    table = pd.DataFrame({name: values.tolist() for name, values in points.items()})
+    return alt.Chart(table).mark_line(**line).encode(order="order:Q")
 
 
 def draw_alibi() -> None:
