@@ -25,6 +25,12 @@ def normalise(x: Tensor, kind: NormName) -> Tensor:
     return (x - mean) / (variance + EPS).sqrt()
 
 
+def mean_and_spread(x: Tensor) -> Tensor:
+    """How far each vector (row feature) goes along the mean, sqrt(d) * mean, and across it, sqrt(d) * standard
+    deviation: row 2. Whatever d is, the length of the pair is that of the vector."""
+    return x.shape[-1] ** 0.5 * torch.stack([x.mean(-1), x.std(-1, correction=0)], -1)
+
+
 def averaged_over(shape: tuple[int, int], kind: NormName, row: int, feature: int) -> Tensor:
     """True for the numbers (row feature) that the mean for one of them runs over."""
     found = torch.zeros(shape, dtype=torch.bool)

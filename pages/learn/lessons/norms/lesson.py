@@ -1,19 +1,31 @@
 """Norms and the MLP: which numbers each norm's mean runs over, and what works on each token alone."""
 
+from functools import partial
 from typing import Any, get_args
 
+import altair as alt
 import pandas as pd
 import streamlit as st
 import torch
 from torch import Tensor
 
-from engine.course.norms import NormName, averaged_over, batch_norm_at_inference, mlp_alone, normalise
+from engine.course.norms import (
+    NormName,
+    averaged_over,
+    batch_norm_at_inference,
+    mean_and_spread,
+    mlp_alone,
+    normalise,
+)
 from engine.runtime import library
 from pages.controls.figures import cover, matrix, picked_place
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_matrix, read_short_text
 from pages.controls.learn.predict import estimate, is_answered, is_found, point, show_code
 from pages.controls.words import join_sentences, numeral
 from pages.controls.words import translate as _
+from views.charts.show import show_altair
+from views.charts.template import colors
+from views.core.theme import Shade
 
 BATCH = "[[1, 2, 3, 6], [2, 2, 8, 4], [0, 5, 1, 2], [4, 3, 3, 2]]"
 OTHERS = "[[9, 1, 2], [3, 3, 0], [1, 4, 2]]", "[[1, 0, 4, 3], [2, 5, 1, 0], [3, 1, 1, 7]]"
@@ -21,6 +33,8 @@ MODEL, TEXT, LAYER = "everyday", "The cat sat on the mat", 1
 MOST = 12  # tokens
 QUESTION, COLUMN, ALONE = (f"norms {part}question" for part in ("", "batch ", "alone "))
 TOLERANCE = 0.01
+SQUARE = 260  # pixels of the circle's picture, at most
+NEAR = 0.01  # of the radius: so near is on the circle
 
 
 def experiment() -> bool:
@@ -34,10 +48,17 @@ def experiment() -> bool:
         draw_batch(x, rows, features, asked, covered=not (shown and is_answered(QUESTION)))
     if not shown:
         return False
-    views = {"norms": _("three norms"), "inference": _("a batch of one"), "mlp": _("the MLP")}
+    views = {
+        "norms": _("three norms"),
+        "sphere": _("the sphere"),
+        "inference": _("a batch of one"),
+        "mlp": _("the MLP"),
+    }
     view = choose_view("norms-view", views)
     if view == "norms":
         draw_norms(x, rows, features, asked)
+    elif view == "sphere":
+        draw_sphere(x, rows)
     elif view == "inference":
         draw_inference(x, features)
     else:
@@ -160,6 +181,88 @@ def ask_column(x: Tensor, rows: list[str], features: list[str], asked: tuple[int
         name=lambda at: f"{rows[at[0]]}, {features[at[1]]}",
         why=why,
     )
+
+
+def draw_sphere(x: Tensor, rows: list[str]) -> None:
+    """The tokens' vectors before and after two norms: lengths, and places on the circle on which they end."""
+    d = x.shape[1]
+    ways = {_("before"): x, _("RMSNorm"): normalise(x, "rms"), _("LayerNorm"): normalise(x, "layer")}
+    left, right = st.columns(2)
+    with left:
+        show_altair(partial(draw_lengths, ways, rows, d), key="norms lengths")
+        st.caption(_("Length of each token’s vector. The line is √d = √{d} = {radius:.3f}.").format(d=d, radius=d**0.5))
+    with right:
+        show_altair(partial(draw_circle, ways, rows, d), key="norms circle", width="content")
+        st.caption(
+            _(
+                "The same vectors, true for any d: to the right √d · mean, up √d · spread (the standard deviation), so "
+                "that the distance from 0 is the length. RMSNorm keeps the direction and changes the length; "
+                "LayerNorm takes the mean off first, which leaves only the way up."
+            )
+        )
+    on = [sum(abs(float(v.norm()) / d**0.5 - 1) <= NEAR for v in values) for values in ways.values()]
+    said = _(
+        "On the sphere of radius √d, to {near:.0%}: {before} of {count} tokens before, {rms} after RMSNorm, {layer} "
+        "after LayerNorm. The way up folds all directions across the mean into one: there tokens may still differ."
+    )
+    st.markdown(said.format(near=NEAR, count=len(x), before=on[0], rms=on[1], layer=on[2]))
+    show_code(mean_and_spread, key="norms code sphere", x=x)
+
+
+def draw_lengths(ways: dict[str, Tensor], rows: list[str], d: int, shade: Shade) -> alt.LayerChart | alt.FacetChart:
+    table = pd.DataFrame(
+        [(row, way, float(v.norm())) for way, x in ways.items() for row, v in zip(rows, x, strict=True)],
+        columns=["token", "way", "length"],
+    )
+    y = alt.Y("length:Q", title=_("length"))
+    bars = (
+        alt.Chart(table)
+        .mark_bar()
+        .encode(
+            alt.X("token:N", sort=rows, title=None, axis=alt.Axis(labelAngle=0)),
+            alt.XOffset("way:N", sort=list(ways)),
+            y,
+            way_color(ways, shade),
+            tooltip=["token", "way", alt.Tooltip("length", format=".3f")],
+        )
+    )
+    rule = alt.Chart(pd.DataFrame({"length": [d**0.5]})).mark_rule(color=colors(shade)["ink"], strokeDash=[5, 4])
+    return alt.layer(bars, rule.encode(y)).properties(height=SQUARE)
+
+
+def draw_circle(ways: dict[str, Tensor], rows: list[str], d: int, shade: Shade) -> alt.LayerChart | alt.FacetChart:
+    """Half a circle of radius √d: what is along the mean to the right, what is across it up."""
+    ink, radius = colors(shade), d**0.5
+    found = {way: mean_and_spread(x).tolist() for way, x in ways.items()}
+    table = pd.DataFrame(
+        [
+            (row, way, along, across)
+            for way, ends in found.items()
+            for row, (along, across) in zip(rows, ends, strict=True)
+        ],
+        columns=["token", "way", "along", "across"],
+    )
+    far = 1.1 * max(radius, float(table["across"].max()), float(table["along"].abs().max()))
+    low = -far if float(table["along"].min()) < -1e-4 else -0.35 * far
+    per = SQUARE / max(far - low, 1.05 * far)  # pixels of a unit, of either axis
+    x = alt.X("along:Q", title=_("√d · mean"), scale=alt.Scale(domain=[low, far], nice=False))
+    y = alt.Y("across:Q", title=_("√d · spread"), scale=alt.Scale(domain=[-0.05 * far, far], nice=False))
+    half = torch.linspace(0, torch.pi, 61)
+    curve = {"along": (radius * half.cos()).tolist(), "across": (radius * half.sin()).tolist(), "order": range(61)}
+    circle = alt.Chart(pd.DataFrame(curve)).transform_filter(f"datum.along >= {low}")
+    ends = table.assign(zero=0.0)
+    before = ends[ends["way"] == next(iter(ways))]
+    points = alt.Chart(ends).mark_point(size=90, filled=True, opacity=0.9)
+    return alt.layer(
+        circle.mark_line(color=ink["soft"], strokeDash=[5, 4]).encode(x, y, order="order:Q"),
+        alt.Chart(before).mark_rule(color=ink["hairline"], strokeWidth=1.5).encode(x, y, x2="zero:Q", y2="zero:Q"),
+        points.encode(x, y, way_color(ways, shade), tooltip=["token", "way", "along", "across"]),
+    ).properties(width=per * (far - low), height=per * 1.05 * far, autosize="pad")
+
+
+def way_color(ways: dict[str, Tensor], shade: Shade) -> alt.Color:
+    inks = [colors(shade)[role] for role in ("residual", "attention", "key")]
+    return alt.Color("way:N", title=None, scale=alt.Scale(domain=list(ways), range=inks), sort=list(ways))
 
 
 def draw_inference(x: Tensor, features: list[str]) -> None:
