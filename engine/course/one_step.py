@@ -38,6 +38,16 @@ class GradientStep:
     promised: float
 
 
+@dataclass(frozen=True)
+class StepOfTwo:
+    """Two weights before and after w - rate * gradient on both, and the loss at either place."""
+
+    weights: tuple[float, float]
+    after: tuple[float, float]
+    loss: float
+    loss_after: float
+
+
 def text_loss(model: Transformer, ids: Sequence[int], weights: Mapping[str, Tensor]) -> Tensor:
     """Mean cross-entropy, in nats, of the tokens of a text that are asked for: all but the first. `weights` stand in
     place of those of the model that have their names."""
@@ -78,6 +88,33 @@ def step_one_weight(name: str, ids: Sequence[int], slope: Slope, rate: float) ->
     after = slope.weight - rate * slope.gradient
     loss, loss_after = loss_along(name, ids, slope.matrix, slope.place, [slope.weight, after])
     return GradientStep(slope.weight, after, loss, loss_after, loss - rate * slope.gradient**2)
+
+
+@torch.no_grad()
+def loss_over(
+    name: str, ids: Sequence[int], slopes: tuple[Slope, Slope], places: Sequence[tuple[float, float]]
+) -> list[float]:
+    """Loss of the text with two weights, of different matrices, set to each pair of values, and all others as they
+    are."""
+    one, other = slopes
+    if one.matrix == other.matrix:
+        raise ValueError(f"Expected weights of two matrices, got two of {one.matrix}.")
+    model = library.checkpoint(name).model
+    moved = {slope.matrix: model.get_parameter(slope.matrix).detach().clone() for slope in slopes}
+    losses = []
+    for values in places:
+        for slope, value in zip(slopes, values, strict=True):
+            moved[slope.matrix][slope.place] = value
+        losses.append(float(text_loss(model, ids, moved)))
+    return losses
+
+
+def step_two_weights(name: str, ids: Sequence[int], slopes: tuple[Slope, Slope], rate: float) -> StepOfTwo:
+    """One step of gradient descent on two weights: w - rate * gradient for either."""
+    one, other = slopes
+    before = one.weight, other.weight
+    after = one.weight - rate * one.gradient, other.weight - rate * other.gradient
+    return StepOfTwo(before, after, *loss_over(name, ids, slopes, [before, after]))
 
 
 def descend(

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from engine.course.one_step import descend, find_slopes, loss_along, step_one_weight
+from engine.course.one_step import descend, find_slopes, loss_along, loss_over, step_one_weight, step_two_weights
 from engine.runtime import library
 
 MODEL = "stories"
@@ -54,3 +54,18 @@ def test_the_slope_of_a_weight_is_that_of_the_loss_along_it() -> None:
         step = step_one_weight(MODEL, IDS, slope, 0.1)
         assert step.after == pytest.approx(slope.weight - 0.1 * slope.gradient)
         assert step.loss_after < step.loss and step.promised == pytest.approx(step.loss - 0.1 * slope.gradient**2)
+
+
+def test_the_valley_of_two_weights_has_the_curve_of_each_in_it_and_the_step_is_the_gradients() -> None:
+    one, other = find_slopes(MODEL, IDS, MATRICES)
+    along = [one.weight - 1, one.weight, one.weight + 1]
+    row = loss_over(MODEL, IDS, (one, other), [(weight, other.weight) for weight in along])
+    assert row == pytest.approx(loss_along(MODEL, IDS, one.matrix, one.place, along))
+    column = loss_over(MODEL, IDS, (one, other), [(one.weight, other.weight + 1)])
+    assert column == pytest.approx(loss_along(MODEL, IDS, other.matrix, other.place, [other.weight + 1]))
+    step = step_two_weights(MODEL, IDS, (one, other), 0.01)
+    assert step.after == pytest.approx((one.weight - 0.01 * one.gradient, other.weight - 0.01 * other.gradient))
+    promised = 0.01 * (one.gradient**2 + other.gradient**2)
+    assert step.loss - step.loss_after == pytest.approx(promised, rel=0.1)
+    with pytest.raises(ValueError, match="two matrices"):
+        loss_over(MODEL, IDS, (one, one), [])

@@ -30,6 +30,7 @@ from engine.course.heads import fit_difference, training_examples
 from engine.course.in_prompt import FineTuning, fine_tune, shots
 from engine.course.lookup import look_up
 from engine.course.norms import NormName, normalise
+from engine.course.one_step import StepOfTwo
 from engine.course.policy import climb, learn_from_pairs
 from engine.course.positions import POSITION_KINDS, shuffle_change
 from engine.course.residual import PERIOD
@@ -297,6 +298,7 @@ COUNTED: dict[str, Callable[[], list[str]]] = {
     "long_sequences": far,
     "masks_and_heads": two_heads,
     "norms": three_norms,
+    "one_step": lambda: [f"{len(get_args(get_type_hints(StepOfTwo)['weights']))} weight"],
     "picture": lambda: [f"{len((picture.READER, picture.WRITER))} way", f"token {picture.ASKED}"],
     "policy": words_of_a_policy,
     "positions": shuffled,

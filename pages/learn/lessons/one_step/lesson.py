@@ -8,7 +8,17 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from engine.course.one_step import GradientStep, Slope, descend, find_slopes, loss_along, step_one_weight
+from engine.course.one_step import (
+    GradientStep,
+    Slope,
+    StepOfTwo,
+    descend,
+    find_slopes,
+    loss_along,
+    loss_over,
+    step_one_weight,
+    step_two_weights,
+)
 from engine.runtime import library
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_short_text
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
@@ -16,7 +26,7 @@ from pages.controls.words import join_sentences, numeral
 from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
-from views.core.theme import Shade
+from views.core.theme import Shade, ramp
 
 MODEL = "everyday"
 TEXT, OTHER = "My cat sleeps on the roof of the train.", "My dog sleeps on the floor of the house."
@@ -28,18 +38,21 @@ RATES_OF_ALL, RATE_OF_ALL = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), 0.01
 STEPS, POINTS = 100, 49
 WIDE, MARGIN = 3.0, 0.4  # of the curve on either side: at least, and as a part of the step
 REACH = 1.5  # of the tangent on either side, at least
+CELLS, SQUARE = 11, 270  # of the valley of two weights: places of either, pixels of a side
 TOLERANCE = 0.01
 QUESTION, PROMISE, OTHER_TEXT = (f"one step {part}question" for part in ("", "promise ", "other "))
 
 slopes_of = lru_cache(maxsize=16)(find_slopes)
 curve_of = lru_cache(maxsize=32)(loss_along)
+valley_of = lru_cache(maxsize=16)(loss_over)
 descent = lru_cache(maxsize=16)(descend)
 
 
 def experiment() -> bool:
     checkpoint = library.checkpoint(MODEL)
-    ids = read_field("one-step-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST)).ids
-    left, right = st.columns(2)
+    first, left, right = st.columns([4, 3, 3])
+    with first:
+        ids = read_field("one-step-text", _("text"), TEXT, lambda said: read_short_text(checkpoint, said, MOST)).ids
     with left:
         slopes = slopes_of(MODEL, ids, MATRICES)
         at = st.selectbox(
@@ -55,7 +68,7 @@ def experiment() -> bool:
     step = step_one_weight(MODEL, ids, slope, rate)
     place = st.container()
     found = ask(slope, step, rate)
-    views = {"one": _("one step"), "all": _("100 steps of all weights")}
+    views = {"one": _("one step"), "two": _("two weights"), "all": _("100 steps of all weights")}
     view = choose_view("one-step-view", views) if found else None
     if view == "one":
         ask_promise(step)
@@ -68,6 +81,8 @@ def experiment() -> bool:
         if is_answered(PROMISE):
             say_step(slope, step, rate)
         show_code(step_one_weight, key="one step code", name=MODEL, ids=list(ids), slope=slope, rate=rate)
+    elif view == "two":
+        draw_two(ids, slopes, at, rate, is_answered(QUESTION))
     else:
         draw_descent(ids)
     return is_found(QUESTION)
@@ -182,6 +197,111 @@ def say_step(slope: Slope, step: GradientStep, rate: float) -> None:
         kept = _("It kept {share:.0%} of what was promised: the gradient changes on the way.")
         said += " " + kept.format(share=share)
     st.markdown(said)
+
+
+# --- two weights ---
+
+
+def draw_two(ids: tuple[int, ...], slopes: list[Slope], at: int, rate: float, answered: bool) -> None:
+    """The loss over two of the weights as a valley, and the step down in it."""
+    others = [one for one in range(len(slopes)) if one != at]
+    chosen = st.selectbox(
+        _("and another weight"),
+        others,
+        key=f"one-step-second {at}",
+        persist_state="session",
+        format_func=lambda one: name_of(slopes[one]),
+    )
+    pair = slopes[at], slopes[chosen]
+    step = step_two_weights(MODEL, ids, pair, rate)
+    left, right = st.columns([3, 2], gap="medium")
+    half, places = lay_grid(step)
+    with left, st.spinner(_("the valley")):
+        losses = valley_of(MODEL, ids, pair, places)
+        show_altair(partial(draw_map, losses, places, half, pair, step, answered), key="one step map", width="content")
+    with right:
+        about = _(
+            "Each square is the loss of the text, in nats, with both weights set to its place; all others stay. The "
+            "more colour, the higher. The gradient is ({one:.3f}, {other:.3f}): it points uphill, and the step goes "
+            "the other way."
+        )
+        st.markdown(about.format(one=pair[0].gradient, other=pair[1].gradient))
+        if answered:
+            said = _("The loss was **{loss:.3f}** and is **{after:.3f}** after the step of both, at rate {rate:g}.")
+            st.markdown(said.format(loss=step.loss, after=step.loss_after, rate=rate))
+    show_code(step_two_weights, key="one step code two", name=MODEL, ids=list(ids), slopes=pair, rate=rate)
+
+
+def lay_grid(step: StepOfTwo) -> tuple[float, tuple[tuple[float, float], ...]]:
+    """Half the side of a square around a step and its places, row by row: both axes have one scale, so that a gradient
+    points straight up the hill."""
+    middle = [(before + after) / 2 for before, after in zip(step.weights, step.after, strict=True)]
+    longest = max(abs(after - before) for before, after in zip(step.weights, step.after, strict=True))
+    half = max(WIDE, (0.5 + MARGIN) * longest)
+    across, down = (torch.linspace(one - half, one + half, CELLS).tolist() for one in middle)
+    return half, tuple((x, y) for y in down for x in across)
+
+
+def draw_map(
+    losses: list[float],
+    places: tuple[tuple[float, float], ...],
+    half: float,
+    pair: tuple[Slope, Slope],
+    step: StepOfTwo,
+    answered: bool,
+    shade: Shade,
+) -> alt.LayerChart | alt.FacetChart:
+    ink, edge = colors(shade), half / (CELLS - 1)
+    rows = [(x, y, x - edge, x + edge, y - edge, y + edge, loss) for (x, y), loss in zip(places, losses, strict=True)]
+    cells = pd.DataFrame(rows, columns=["x", "y", "left", "right", "low", "high", "loss"])
+    across, down = whole_scale(cells["left"], cells["right"]), whole_scale(cells["low"], cells["high"])
+
+    def at(x: str, y: str) -> tuple[alt.X, alt.Y]:
+        names = [name_of(slope) for slope in pair]
+        return alt.X(f"{x}:Q", title=names[0], scale=across), alt.Y(f"{y}:Q", title=names[1], scale=down)
+
+    hill = (
+        alt.Chart(cells)
+        .mark_rect()
+        .encode(
+            *at("left", "low"),
+            x2="right:Q",
+            y2="high:Q",
+            fill=alt.Fill(
+                "loss:Q",
+                title=_("loss, nats"),
+                scale=alt.Scale(range=ramp(shade, "residual"), zero=False),
+                legend=alt.Legend(orient="right"),
+            ),
+            tooltip=[alt.Tooltip(name, format=".3f") for name in ("x", "y", "loss")],
+        )
+    )
+    gradient = [slope.gradient for slope in pair]
+    reach = 0.4 * half / math.hypot(*gradient) if any(gradient) else 0.0
+    up = [weight + reach * slope for weight, slope in zip(step.weights, gradient, strict=True)]
+    lines = [(*step.weights, *up, _("the gradient, uphill"))]
+    spots = [(*step.weights, step.loss, _("now"))]
+    if answered:
+        lines.append((*step.weights, *step.after, _("the step")))
+        spots.append((*step.after, step.loss_after, _("after")))
+    inks = alt.Scale(
+        domain=[str(one[-1]) for one in (*lines, *spots)],
+        range=[ink["key"], *[ink["attention"]] * (len(lines) - 1), ink["ink"], ink["attention"]],
+    )
+    color = alt.Color("what:N", title=None, scale=inks, sort=None, legend=alt.Legend(columns=2))
+    arrows = alt.Chart(pd.DataFrame(lines, columns=["x", "y", "x_end", "y_end", "what"]))
+    points = alt.Chart(pd.DataFrame(spots, columns=["x", "y", "loss", "what"]))
+    return alt.layer(
+        hill,
+        arrows.mark_rule(strokeWidth=3).encode(*at("x", "y"), color, x2="x_end:Q", y2="y_end:Q"),
+        points.mark_point(size=110, filled=True, opacity=1).encode(
+            *at("x", "y"), color, tooltip=["what", "x", "y", "loss"]
+        ),
+    ).properties(width=SQUARE, height=SQUARE, autosize="pad")
+
+
+def whole_scale(low: pd.Series, high: pd.Series) -> alt.Scale:
+    return alt.Scale(domain=[float(low.min()), float(high.max())], nice=False, zero=False)
 
 
 # --- all of them ---

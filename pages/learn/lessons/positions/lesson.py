@@ -1,6 +1,6 @@
 """Positions: five ways to tell a model where a token stands, and which models notice that words were shuffled."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import hypot
 from typing import Any
 
@@ -144,7 +144,7 @@ def draw_sinusoidal(table: torch.Tensor, d: int, pos: int) -> None:
     show_code(sinusoidal_table, key="positions code sinusoidal", length=3, d=4)
 
 
-def draw_stripes(table: torch.Tensor, pos: int, shade: Shade) -> alt.LayerChart:
+def draw_stripes(table: torch.Tensor, pos: int, shade: Shade) -> alt.LayerChart | alt.FacetChart:
     """The numbers of the vectors as colours: position down, dimension across; one position is framed."""
     cells = pd.DataFrame(
         [(row, column, value) for row, values in enumerate(table.tolist()) for column, value in enumerate(values)],
@@ -161,7 +161,7 @@ def draw_stripes(table: torch.Tensor, pos: int, shade: Shade) -> alt.LayerChart:
     return alt.layer(painted, row.mark_rect(filled=False, stroke=colors(shade)["ink"], strokeWidth=1.5))
 
 
-def draw_clocks(pos: int, d: int, shade: Shade) -> alt.LayerChart:
+def draw_clocks(pos: int, d: int, shade: Shade) -> alt.LayerChart | alt.FacetChart:
     """A clock for each pair of dimensions: its hand goes from the middle to (sine, cosine)."""
     ink, pairs, waves = colors(shade), clock_hands(pos, d).tolist(), wavelengths(d).tolist()
     across = 2 if len(pairs) == 2 else 4 if len(pairs) <= 8 else 6 if len(pairs) <= 16 else 8
@@ -170,9 +170,9 @@ def draw_clocks(pos: int, d: int, shade: Shade) -> alt.LayerChart:
     rows = []
     for at, ((sine, cosine), wave) in enumerate(zip(pairs, waves, strict=True)):
         row, column = divmod(at, across)
-        x, y = 2.5 * column + 1.25, -3.0 * row - 1.2  # in radii of a clock
+        middle, height = 2.5 * column + 1.25, -3.0 * row - 1.2  # in radii of a clock
         named = f"{2 * at}, {2 * at + 1}", f"{wave:,.3g}" if wave < 1000 else f"{wave:,.0f}"
-        rows.append((x, y, x + sine, y + cosine, y - 1.4, sine, cosine, *named))
+        rows.append((middle, height, middle + sine, height + cosine, height - 1.4, sine, cosine, *named))
     names = ["x", "y", "x_end", "y_end", "below", "sine", "cosine", "dimensions", "tokens"]
     wide, high = 2.5 * across, 3.0 * down
     across_scale, down_scale = (alt.Scale(domain=ends, nice=False) for ends in ([0, wide], [-high, 0]))
@@ -233,7 +233,7 @@ def draw_rotary() -> None:
         with place:
             st.markdown(said.format(at=at, of=of, angle=angle, score=score))
             show_altair(
-                lambda shade, at=at, of=of: draw_turning(q, k, at, of, shade),
+                partial(draw_turning, q, k, at, of),
                 key=f"positions turning {number}",
                 width="content",
             )
@@ -246,7 +246,7 @@ def draw_rotary() -> None:
     show_code(rotated_score, key="positions code rotary", q=q, k=k, at=pos, of=key)
 
 
-def draw_turning(q: torch.Tensor, k: torch.Tensor, pos: int, key: int, shade: Shade) -> alt.LayerChart:
+def draw_turning(q: torch.Tensor, k: torch.Tensor, pos: int, key: int, shade: Shade) -> alt.LayerChart | alt.FacetChart:
     """q and k before and after turning, on the circle that their length draws, with the angle between them."""
     ink = colors(shade)
     before = torch.stack([q, k])
