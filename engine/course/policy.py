@@ -24,12 +24,12 @@ class LearnedPolicy:
 
 
 def likely_words(name: str, ids: Sequence[int], count: int) -> tuple[list[str], list[float]]:
-    """The `count` likeliest next tokens of a text, and their shares among one another."""
+    """The `count` likeliest next tokens of a text, and their shares among all."""
     checkpoint = library.checkpoint(name)
     logits = library.traces.trace(name, Encoding.from_ids(ids))["logits"][0, -1]
-    top = logits.topk(count)
+    top = logits.softmax(-1).topk(count)
     assert checkpoint.tokenizer is not None
-    return [checkpoint.tokenizer.piece(id) for id in top.indices.tolist()], top.values.softmax(-1).tolist()
+    return [checkpoint.tokenizer.piece(id) for id in top.indices.tolist()], top.values.tolist()
 
 
 def best_policy(reference: Sequence[float], rewards: Sequence[float], price: float) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 
 from engine.course.policy import best_policy, climb, divergence, learn_from_pairs, likely_words, mean_reward, preference
 from engine.runtime import library
+from engine.tokenizers.encoding import Encoding
 
 REFERENCE, REWARDS, PRICE = (0.5, 0.3, 0.2), (0.0, 2.0, -1.0), 1.0
 
@@ -34,4 +35,14 @@ def test_a_high_price_keeps_the_reference_and_none_gives_all_to_the_best_word() 
     ids = tokenizer.encode("The little girl was thirsty, so she drank a").ids
     words, shares = likely_words("everyday", ids, 3)
     assert set(words) == {"·cup", "·bottle", "·glass"}
-    assert sum(shares) == pytest.approx(1) and shares == sorted(shares)[::-1]
+    logits = library.traces.trace("everyday", Encoding.from_ids(ids))["logits"][0, -1]
+    assert shares == pytest.approx(logits.softmax(-1).sort(descending=True).values[:3].tolist())
+
+
+def test_a_policy_of_some_words_and_all_others_is_that_of_all_words() -> None:
+    shares, reward, price = torch.tensor([0.4, 0.2, 0.15, 0.1, 0.1, 0.05]).tolist(), 2.0, 0.7
+    whole = best_policy(shares, [0.0, reward, 0.0, 0.0, 0.0, 0.0], price)
+    grouped = best_policy([*shares[:2], sum(shares[2:])], [0.0, reward, 0.0], price)
+    torch.testing.assert_close(grouped, torch.stack([whole[0], whole[1], whole[2:].sum()]))
+    gap = divergence(grouped, [*shares[:2], sum(shares[2:])])
+    torch.testing.assert_close(gap, divergence(whole, shares))

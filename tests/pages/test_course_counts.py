@@ -60,7 +60,6 @@ from pages.learn.lessons.long_sequences import lesson as long_sequences
 from pages.learn.lessons.masks_and_heads import lesson as masks_and_heads
 from pages.learn.lessons.norms import lesson as norms
 from pages.learn.lessons.picture import lesson as picture
-from pages.learn.lessons.policy import lesson as policy
 from pages.learn.lessons.positions import lesson as positions
 from pages.learn.lessons.query_key_value import lesson as query_key_value
 from pages.learn.lessons.residual import lesson as residual
@@ -229,7 +228,7 @@ def three_norms() -> list[str]:
 
 
 def words_of_a_policy() -> list[str]:
-    return [f"{policy.WORDS} word", f"{points('policy')} step", f"{len((climb, learn_from_pairs))} way"]
+    return [f"{points('policy')} step", f"{len((climb, learn_from_pairs))} way"]
 
 
 def shuffled() -> list[str]:

@@ -523,7 +523,8 @@ def patches() -> list[str]:
 
 def shares() -> list[str]:
     words, reference = likely_words(policy.MODEL, of(policy.MODEL).tokenizer.encode(policy.TEXT).ids, policy.WORDS)
-    rewards = [policy.REWARD if at == 1 else 0.0 for at in range(len(words))]
+    reference = [*reference, 1 - sum(reference)]  # of all others
+    rewards = [policy.REWARD if at == 1 else 0.0 for at in range(len(reference))]
     best = best_policy(reference, rewards, policy.PRICE)
     by_hand = best_policy([0.5, 0.5], [1.0, 0.0], 1.0).tolist()
     said = [reference[1], 1 - reference[1], float(best[1])]

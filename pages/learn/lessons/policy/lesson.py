@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from engine.course.adapting import recorded_reward
+from engine.course.adapting import recorded_answers, recorded_reward
 from engine.course.policy import (
     best_policy,
     climb,
@@ -45,10 +45,13 @@ teach = lru_cache(maxsize=16)(learn_from_pairs)
 def experiment() -> bool:
     checkpoint = library.checkpoint(MODEL)
     label = _("state: the text so far")
-    encoding = read_field("policy-text", label, TEXT, lambda said: read_short_text(checkpoint, said, MOST))
+    left, right = st.columns([3, 2])
+    with left:
+        encoding = read_field("policy-text", label, TEXT, lambda said: read_short_text(checkpoint, said, MOST))
     words, reference = likely_words(MODEL, encoding.ids, WORDS)
-    rewards = choose_rewards(words)
-    price = st.select_slider(
+    rewards = (*choose_rewards(words), 0.0)
+    words, reference = [*words, _("all others")], [*reference, 1 - sum(reference)]
+    price = right.select_slider(
         _("price β"),
         PRICES,
         PRICE,
@@ -62,6 +65,10 @@ def experiment() -> bool:
     with above:
         shown = best.tolist() if found and is_answered(QUESTION) else None
         show_altair(partial(draw_policies, words, reference, shown), key="policy bars")
+        about = _(
+            "The {count} likeliest words, and all others together, whose reward is 0. The bars of a policy sum to 1."
+        )
+        st.caption(about.format(count=WORDS))
     if not found:
         return False
     views = {
@@ -95,7 +102,7 @@ def choose_rewards(words: list[str]) -> tuple[float, ...]:
 
 
 def ask(words: list[str], reference: list[float], rewards: tuple[float, ...], price: float, best: torch.Tensor) -> bool:
-    at = max(range(len(words)), key=lambda one: rewards[one])
+    at = max(range(WORDS), key=lambda one: rewards[one])
     products = (torch.tensor(reference) * (torch.tensor(rewards) / price).exp()).tolist()
     reason = _(
         "Share · e^(reward / β) is {product:.3f} for it, {total:.3f} for all: {product:.3f} / {total:.3f} = "
@@ -142,7 +149,7 @@ def draw_best(words: list[str], reference: list[float], rewards: tuple[float, ..
         _("mean reward"),
         _("KL from the model, nats"),
         _("reward − β · KL"),
-        _("the likeliest, its share"),
+        _("the likeliest word, its share"),
     ]
     rows, above = [], st.container()
     policies = [best_policy(reference, rewards, one) for one in PRICES]
@@ -152,7 +159,7 @@ def draw_best(words: list[str], reference: list[float], rewards: tuple[float, ..
         covered = not is_answered(FARTHEST)
     for one, policy, kl in zip(PRICES, policies, gaps, strict=True):
         reward = float(mean_reward(policy, rewards))
-        top = int(policy.argmax())
+        top = int(policy[:WORDS].argmax())
         likeliest = f"{words[top].strip('·')} {numeral(float(policy[top]), '.3f')}"
         paid = ["?" if covered else numeral(value, ".3f") for value in (kl, reward - one * kl)]
         rows.append((f"{one:g}", numeral(reward, ".3f"), *paid, likeliest))
@@ -286,4 +293,26 @@ def draw_far() -> None:
             "what the reward overlooks, and writes them again and again: it is a stand-in for what was meant."
         )
     )
+    draw_stories(names)
     show_code(recorded_reward, key="policy code far", run=RUNS[0])
+
+
+def draw_stories(names: dict[str, str]) -> None:
+    """How the models of both runs go on with the same story, after their last step."""
+    last = {run: recorded_answers(run)[max(recorded_answers(run))] for run in RUNS}
+    prompts = [str(one["prompt"]) for one in last[RUNS[0]]]
+    paid = [float(str(one["reward"])) for one in last[RUNS[0]]]
+    at = st.selectbox(
+        _("a story, and how both go on"),
+        range(len(prompts)),
+        max(range(len(paid)), key=paid.__getitem__),
+        key="policy-story",
+        persist_state="session",
+        format_func=lambda one: prompts[one],
+    )
+    for place, run in zip(st.columns(len(RUNS)), RUNS, strict=True):
+        one = last[run][at]
+        said = _("**{run}**, reward {reward:g}, KL {kl:.1f} nats: “{answer}”")
+        answer = escape_markdown(str(one["answer"]).strip())
+        with place.container(border=True, height="stretch"):
+            st.markdown(said.format(run=names[run], reward=one["reward"], kl=one["kl"], answer=answer))
