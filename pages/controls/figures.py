@@ -39,11 +39,12 @@ def matrix(
     label: str = "matrix",
     terms: Mapping[str, Numbers] | None = None,
     digits: int | None = None,
+    lines: int | None = None,
 ) -> tuple[int, int] | None:
     """Row by column, coloured from 0 to the largest, or "signed" around 0. The pointer reads out the value with its
     `terms`, arrays of the same shape that it was made of; with `digits` each cell has its number in it, rounded to so
-    many decimals. Returns (row, column)."""
-    return draw_cells("matrix", values, key, rows, columns, scale, role, label, terms or {}, digits)
+    many decimals; `lines` are drawn over it every so many rows and columns. Returns (row, column)."""
+    return draw_cells("matrix", values, key, rows, columns, scale, role, label, terms or {}, digits, lines)
 
 
 def strip(
@@ -64,6 +65,7 @@ def draw_cells(
     label: str,
     terms: Mapping[str, Numbers],
     digits: int | None = None,
+    lines: int | None = None,
 ) -> tuple[int, int] | None:
     check_shape("values", values, 2)
     for name, term in terms.items():
@@ -73,7 +75,7 @@ def draw_cells(
     check_names("columns", columns, values.shape[1])
     arrays = {"values": values, **{f"term {name}": term for name, term in terms.items()}}
     about: dict[str, Any] = {"rows": list(rows), "columns": list(columns), "scale": scale, "role": role}
-    about |= {"terms": list(terms), "digits": digits}
+    about |= {"terms": list(terms), "digits": digits, "lines": lines}
     finite = as_floats(values)[as_floats(values).isfinite()]
     largest = float(finite.max()) if finite.numel() else 1.0
     found = draw(kind, key, label, arrays, about | {"max": largest})
@@ -128,7 +130,7 @@ def draw(kind: str, key: str, label: str, arrays: Mapping[str, Numbers], about: 
 
     picked = picked_place(key, shape)
     empty: dict[str, Any] = {"rows": [], "columns": [], "scale": "unit", "role": "attention", "terms": []}
-    empty["digits"] = None
+    empty |= {"digits": None, "lines": None}
     header = {**empty, **about, "kind": kind, "label": label, "picked": picked}
     mounted(pack(header, {name: as_floats(array) for name, array in arrays.items()}), key=key, on={"pick": pick})
     return picked

@@ -17,7 +17,7 @@ const KINDS = { matrix: cells, strip: cells, tokens, heads, bars };
 
 /**
  * @typedef {import("../core/payload.js").NamedArray} NamedArray
- * @typedef {{kind: "matrix" | "strip" | "tokens" | "heads" | "bars", label: string, rows: string[], columns: string[], scale: "unit" | "signed", digits: number | null,
+ * @typedef {{kind: "matrix" | "strip" | "tokens" | "heads" | "bars", label: string, rows: string[], columns: string[], scale: "unit" | "signed", digits: number | null, lines: number | null,
  *   max?: number, role: string, terms: string[], picked: number[] | null, arrays: Record<string, NamedArray>}} Payload
  * @typedef {(event: "pick", place: number[]) => unknown} Emit
  * @typedef {(element: HTMLElement, emit: Emit) => (data: Payload) => void} Drawer how payloads are drawn in an element
@@ -66,6 +66,8 @@ function cells(element, emit) {
   const columns = make("div", "column-names");
   const numbers = make("div", "numbers");
   numbers.setAttribute("aria-hidden", "true"); // the cell is read out when it is reached
+  const lines = make("div", "lines"); // over the cells, every so many rows and columns
+  lines.setAttribute("aria-hidden", "true");
   const readout = make("p", "readout");
   readout.setAttribute("role", "status");
   place.tabIndex = 0;
@@ -146,7 +148,11 @@ function cells(element, emit) {
     numbers.style.setProperty("--columns", String(cols));
     numbers.style.width = `${width}px`;
     numbers.replaceChildren(...texts.map((text, at) => make("span", inkOf(values.data[at], max), text)));
-    place.append(numbers);
+    lines.hidden = !data.lines;
+    lines.style.width = `${width}px`;
+    lines.style.height = `${pitch * rows}px`;
+    lines.style.backgroundSize = `${((data.lines ?? cols) * width) / cols}px ${(data.lines ?? rows) * pitch}px`;
+    place.append(numbers, lines);
     read(null);
   };
 }

@@ -1,5 +1,9 @@
 """A picture as a text: patches and [CLS] as ViT has them, and pixels one after the other as ImageGPT has them."""
 
+from functools import partial
+
+import altair as alt
+import pandas as pd
 import streamlit as st
 import torch
 
@@ -13,13 +17,17 @@ from pages.controls.model_input.picture import open_upload
 from pages.controls.state.session import SessionValue
 from pages.controls.words import join_sentences, numeral
 from pages.controls.words import translate as _
+from views.charts.show import show_altair
+from views.charts.template import colors
 from views.core.markdown import escape_markdown
+from views.core.theme import Shade
 
 READER, WRITER = "digits-vit", "digits-imagegpt"
 SIDE, PATCH, ASKED = 8, 2, 7  # pixels of a side, of a patch's side; the token that is asked for at first
 OTHERS = 10, 4  # that are asked for in a second try
 PICTURES = 0, 1, 2
 ACROSS = SIDE // PATCH
+SQUARE = 260  # CSS pixels of a side of the picture under a look
 GIVEN, SHOWN = 20, 6  # pixels at first; levels of a distribution
 MOST_LIKE = 3  # places that are most like another
 QUESTION, NEAR, NEXT = (f"picture {part}question" for part in ("", "near ", "next "))
@@ -34,7 +42,7 @@ def experiment() -> bool:
     with above:
         numbers = [str(at + 1) for at in range(SIDE)]
         matrix(
-            levels, rows=numbers, columns=numbers, role="residual", digits=0, key=f"{QUESTION} picture",
+            levels, rows=numbers, columns=numbers, role="residual", digits=0, lines=PATCH, key=f"{QUESTION} picture",
             label=_("the picture, levels 0 to 16"),
         )  # fmt: skip
     if not found:
@@ -153,28 +161,71 @@ def draw_patches(picture: Levels) -> None:
 def draw_looks(picture: Levels) -> None:
     found = look_at_patches(READER, picture)
     heads = len(found.weights)
-    head = int(st.slider(_("head"), 1, heads, 1, key="picture-head", persist_state="session")) - 1
+    head = int(
+        st.select_slider(
+            _("head"),
+            range(heads + 1),
+            0,
+            key="picture-look",
+            persist_state="session",
+            format_func=lambda one: str(one) if one else _("the mean of all"),
+        )
+    )
+    weights = found.weights[head - 1] if head else found.weights.mean(0)
     left, right = st.columns(2)
     with left:
-        numbers = [str(at + 1) for at in range(ACROSS)]
-        matrix(
-            found.weights[head].view(ACROSS, ACROSS),
-            rows=numbers,
-            columns=numbers,
-            digits=2,
-            key="picture looks",
-            label=_("weights of [CLS] on the patches"),
-        )
+        show_altair(partial(draw_look, picture, weights.view(ACROSS, ACROSS)), key="picture looks", width="content")
     with right:
         order = found.probabilities.topk(SHOWN).indices
         bars(found.probabilities[order], [str(int(at)) for at in order], key="picture classes", label=_("the digit is"))
     sentence = _(
-        "In the last block, head {head}: [CLS] keeps {own:.0%} for itself. What says the digit reads [CLS] alone: "
-        "{digit}, p = {p:.3f}."
+        "The weights of [CLS] on the patches, laid over the picture: in the last block, head: {head}. [CLS] keeps "
+        "{own:.0%} for itself. What says the digit reads [CLS] alone: {digit}, p = {p:.3f}."
     )
-    own, (p, digit) = 1 - float(found.weights[head].sum()), found.probabilities.max(-1)
-    st.caption(sentence.format(head=head + 1, own=own, digit=int(digit), p=float(p)))
+    own, (p, digit) = 1 - float(weights.sum()), found.probabilities.max(-1)
+    named = str(head) if head else _("the mean of all")
+    st.caption(sentence.format(head=named, own=own, digit=int(digit), p=float(p)))
     show_code(look_at_patches, key="picture code looks", name=READER, picture=picture)
+
+
+def draw_look(picture: Levels, weights: torch.Tensor, shade: Shade) -> alt.LayerChart | alt.FacetChart:
+    """The picture, the patches drawn on it, and over each how much of the look it gets."""
+    ink, named = colors(shade), _("pixels")
+    pixels = [(row, column, 1, level) for row, levels in enumerate(picture) for column, level in enumerate(levels)]
+    looks = [
+        (row * PATCH, column * PATCH, PATCH, weight)
+        for row, found in enumerate(weights.tolist())
+        for column, weight in enumerate(found)
+    ]
+    across, down = alt.Scale(domain=[0, SIDE], nice=False), alt.Scale(domain=[SIDE, 0], nice=False)
+    axis = alt.Axis(values=[*range(0, SIDE + 1, PATCH)], format="d")
+
+    def base(rows: list[tuple[int, int, int, float]], value: str) -> alt.Chart:
+        table = pd.DataFrame(rows, columns=["row", "column", "side", value])
+        for start, end, middle in (("row", "below", "centre"), ("column", "right", "middle")):
+            table[end], table[middle] = table[start] + table["side"], table[start] + table["side"] / 2
+        return alt.Chart(table).encode(
+            alt.X("column:Q", title=named, scale=across, axis=axis),
+            alt.Y("row:Q", title=named, scale=down, axis=axis),
+            tooltip=[alt.Tooltip(value, format=".4f")],
+        )
+
+    most = max(float(weights.max()), 1e-6)
+    grey = alt.Fill("level:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[ink["zero"], ink["soft"]]))
+    laid = alt.FillOpacity("weight:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0, 0.65]))
+    written = base(looks, "weight").encode(
+        alt.X("middle:Q", title=named, scale=across),
+        alt.Y("centre:Q", title=named, scale=down),
+        text=alt.Text("weight:Q", format=".2f"),
+    )
+    return alt.layer(
+        base(pixels, "level").mark_rect().encode(x2="right:Q", y2="below:Q", fill=grey),
+        base(looks, "weight")
+        .mark_rect(fill=ink["attention"], stroke=ink["ink"], strokeWidth=1.5)
+        .encode(x2="right:Q", y2="below:Q", fillOpacity=laid),
+        written.mark_text(stroke=ink["ground"], strokeWidth=3, strokeOpacity=0.8),  # read on light and dark pixels
+        written.mark_text(color=ink["ink"]),
+    ).properties(width=SQUARE, height=SQUARE, autosize="pad")
 
 
 def draw_positions() -> None:
