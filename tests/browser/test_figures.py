@@ -36,6 +36,8 @@ def test_every_picture_says_what_was_clicked_and_reads_out_the_tensor(
     size = len(pattern)
     box = grid.locator("canvas").bounding_box()
     assert box is not None
+    every = grid.locator(".lines").evaluate("lines => getComputedStyle(lines).backgroundSize").split()[0]
+    assert abs(float(every.removesuffix("px")) - 2 * box["width"] / size) < 0.5  # a line every two columns
     at = {"x": box["width"] * 1.5 / size, "y": box["height"] * (size - 0.5) / size}
     readout = page.locator(".figure.matrix .readout")
     grid.locator("canvas").hover(position=at)

@@ -33,6 +33,7 @@ with left:
         terms={"score": scores[head]},
         key="place picture",
         label=f"weights of head {head + 1}",
+        lines=2,
     )
     st.write(f"cell {cell}")
 with right:
