@@ -202,8 +202,9 @@ def draw_sphere(x: Tensor, rows: list[str]) -> None:
         )
     on = [sum(abs(float(v.norm()) / d**0.5 - 1) <= NEAR for v in values) for values in ways.values()]
     said = _(
-        "On the sphere of radius √d, to {near:.0%}: {before} of {count} tokens before, {rms} after RMSNorm, {layer} "
-        "after LayerNorm. The way up folds all directions across the mean into one: there tokens may still differ."
+        "On the sphere of radius √d, to {near:.0%}, are of the {count} vectors {before} before, {rms} after RMSNorm, "
+        "{layer} after LayerNorm. The way up folds all directions across the mean into one: there tokens may "
+        "still differ."
     )
     st.markdown(said.format(near=NEAR, count=len(x), before=on[0], rms=on[1], layer=on[2]))
     show_code(mean_and_spread, key="norms code sphere", x=x)

@@ -168,7 +168,7 @@ def draw_looks(picture: Levels) -> None:
             0,
             key="picture-look",
             persist_state="session",
-            format_func=lambda one: str(one) if one else _("the mean of all"),
+            format_func=lambda one: f"{one:d}" if one else _("the mean of all"),
         )
     )
     weights = found.weights[head - 1] if head else found.weights.mean(0)

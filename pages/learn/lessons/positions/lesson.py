@@ -239,7 +239,7 @@ def draw_rotary() -> None:
             )
     sentence = _(
         "Dashed: q and k before turning, {angle:.1f}° from k to q; each position turns them by 1 radian, 57.3°. Both "
-        "moved by {moved} tokens turn by as much: the angle stays, and with it q·k. Only the distance, {distance}, "
+        "moved by {moved} turn by as much: the angle stays, and with it q·k. Only the distance, {distance}, "
         "counts."
     )
     st.caption(sentence.format(angle=angle_between(k, q), moved=moved, distance=pos - key))
