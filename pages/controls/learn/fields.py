@@ -54,11 +54,16 @@ def other_input(key: str, inputs: Sequence[Any]) -> Callable[[], None]:
 
 
 def choose_view(key: str, views: Mapping[str, str]) -> str:
-    """Name of the chosen view of an experiment; the first is shown to begin with."""
-    first, *_others = views
+    """Name of the chosen view of an experiment, each of which a notebook has; the first is shown to begin with."""
+    return choose_option(key, views)
+
+
+def choose_option(key: str, options: Mapping[str, str]) -> str:
+    """Name of the chosen one of a few options, such as where the numbers of an experiment come from."""
+    first, *_others = options
     return st.segmented_control(
-        _("show"), list(views), default=first, key=key, required=True,
-        format_func=lambda view: escape_markdown(views[view]),
+        _("show"), list(options), default=first, key=key, required=True,
+        format_func=lambda one: escape_markdown(options[one]),
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
 

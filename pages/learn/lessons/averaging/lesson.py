@@ -19,6 +19,7 @@ from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import cover, matrix
 from pages.controls.learn.arrows import Gathered, draw_arrows, read_known_words
 from pages.controls.learn.fields import (
+    choose_option,
     choose_view,
     name_apart,
     other_input,
@@ -50,7 +51,7 @@ def experiment() -> bool:
     with pictured:
         above = st.container()
         sources = {PLANE: _("words in a plane"), MODEL: _("a trained model"), OWN: _("own numbers")}
-        source = choose_view("averaging-source", sources)
+        source = choose_option("averaging-source", sources)
         names, flat, key = read_own() if source == OWN else read_vectors(source)
     x = flat.vectors
     mean = average_by_loop(x)

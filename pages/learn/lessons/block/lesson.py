@@ -12,7 +12,7 @@ from engine.course.figure import Stop, walk
 from engine.inputs.readers import read_translation, tokens
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
-from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_short_text
+from pages.controls.learn.fields import choose_option, choose_view, name_apart, other_input, read_field, read_short_text
 from pages.controls.learn.figure import Lane, draw_figure
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
 from pages.controls.words import join_sentences, kept_entries, numeral
@@ -97,7 +97,7 @@ def draw_lane(title: str, model: str, encoding: Encoding, layer: int, at: int, s
 def draw_kinds() -> None:
     """A decoder, an encoder, and both, each drawn from a run of a model, and what each is for."""
     kinds = {"encoder": _("an encoder"), "both": _("both"), "decoder": _("a decoder")}
-    kind = choose_view("block-kind", kinds)
+    kind = choose_option("block-kind", kinds)
     layer, key, label = 0, f"block kind {kind}", _("one token through a block; left and right walk it")
     if kind == "both":
         checkpoint = library.checkpoint(BOTH)

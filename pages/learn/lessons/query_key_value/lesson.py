@@ -19,6 +19,7 @@ from pages.controls.figures import PICKED, cover, matrix, picked_place, strip
 from pages.controls.learn.arrows import Gathered, draw_arrows, read_known_words, round_up
 from pages.controls.learn.fields import (
     READ_LAST,
+    choose_option,
     choose_view,
     name_apart,
     other_input,
@@ -62,7 +63,7 @@ def experiment() -> bool:
     above = st.container()
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     with left:
-        words = choose_view("qkv-source", {"words": _("words in a plane"), "own": _("own numbers")}) == "words"
+        words = choose_option("qkv-source", {"words": _("words in a plane"), "own": _("own numbers")}) == "words"
     with right:
         drawers = read_sentence() if words else read_own()
     picked = picked_key(len(drawers.names))
