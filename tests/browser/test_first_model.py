@@ -24,11 +24,11 @@ def test_the_first_page_is_that_of_everyday(tmp_path: "Path", monkeypatch: pytes
         settle(page)
         assert page.get_by_role("dialog").count() == 0 and page.url == f"{address}/walkthrough"
         page.goto(address)
-        page.wait_for_selector(READY)
+        page.wait_for_selector(".home-columns .next .line")
         text = page.get_by_label("text", exact=True).input_value()
         checkpoint = library.checkpoint("everyday")
         trace = run(checkpoint.model, checkpoint.tokenizer.encode(text), keep="probs")
         best = trace["probs"][0, -1].topk(3)
-        rows = page.locator(".stage-next .bar-row").all_inner_texts()[:3]
+        rows = page.locator(".home-columns .next .line").all_inner_texts()[:3]
         for row, share, token in zip(rows, best.values.tolist(), best.indices.tolist(), strict=True):
             assert checkpoint.tokenizer.piece(token) in row and f"{100 * share:.1f}" in row

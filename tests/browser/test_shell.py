@@ -35,10 +35,28 @@ def open_walkthrough(page: "Page", address: str) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/home"])
 def test_the_first_page_opens_at_the_root_and_at_its_name(server: str, page: "Page", path: str) -> None:
-    open_walkthrough(page, server + path)
+    page.goto(server + path)
+    tokens = page.locator(".home-columns .piece")
+    expect(tokens.last).to_have_attribute("aria-pressed", "true")
+    settle(page)
     assert page.get_by_role("dialog").count() == 0
     assert page.url == server + path
     assert page.title() == "Home · Loupe"
+
+
+def test_a_token_of_the_first_page_is_looked_from_by_key_and_a_column_opens_the_rest(server: str, page: "Page") -> None:
+    page.goto(server)
+    tokens = page.locator(".home-columns .piece")
+    tokens.last.click()
+    told = page.locator(".home-said")
+    before = told.inner_text()
+    page.keyboard.press("ArrowUp")
+    expect(tokens.nth(tokens.count() - 2)).to_be_focused()
+    expect(told).not_to_have_text(before)
+    later = page.locator(".home-columns .looks .line").last  # which the chosen token does not see
+    expect(later).to_be_empty()
+    page.locator(".home-columns .looks .open").click()
+    page.wait_for_url("**/attention?**")
 
 
 def test_an_older_link_to_the_root_opens_the_walkthrough_with_all_it_holds(server: str, page: "Page") -> None:
