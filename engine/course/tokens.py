@@ -63,6 +63,13 @@ def cut(kind: str, text: str, size: int = 0) -> Encoding:
     return tokenizer_of(kind, size).encode(text, special=False)
 
 
+def word_entries(text: str) -> dict[str, int]:
+    """The words of a text and their ids, in a vocabulary of words that has them, since it was learned from it."""
+    tokenizer = train("word", [text])
+    encoding = tokenizer.encode(text, special=False)
+    return {piece: id for piece, id in zip(encoding.pieces, encoding.ids, strict=True) if piece.strip().isalnum()}
+
+
 def are_unknown(kind: str, encoding: Encoding) -> list[bool]:
     """True for each token that stands for text outside the vocabulary, which is lost there."""
     tokenizer = tokenizer_of(kind)

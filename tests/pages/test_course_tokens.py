@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.course.tokens import word_entries
 from pages.controls.figures import PICKED
 from tests.pages.test_course import opened, question_of
 
@@ -34,3 +35,8 @@ def test_a_bad_text_is_said() -> None:
     for odd in ("x", "`*[a](b)$", "\u200b", "🦉" * 60):
         app.text_input(key="tokens-text").set_value(odd).run()
         assert not app.exception and not [one for one in app.caption if "Expected" in one.value], odd
+
+
+def test_a_vocabulary_of_words_that_has_them_keeps_a_word_and_its_plural_apart() -> None:
+    entries = word_entries("phone, phones, phone")
+    assert list(entries) == ["phone", "phones"] and len(set(entries.values())) == 2

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.course.tokens import KINDS, are_unknown, comes_back, cut, lengths, tokenizer_of
+from engine.course.tokens import KINDS, are_unknown, comes_back, cut, lengths, tokenizer_of, word_entries
 from engine.tokenizers import Encoding, draw_piece
 from pages.controls.figures import tokens
 from pages.controls.learn.fields import choose_view, other_input, read_field, read_words
@@ -23,7 +23,7 @@ from views.core.theme import Shade
 
 TEXT = "phone, phones, phoned"
 OTHERS = "The cat sat on the mat", "Tom was thinking"
-MOST, CHIPS, QUOTED = 60, 40, 24  # characters of a text, chips of one line, pieces in a sentence
+MOST, CHIPS, QUOTED, WORDS = 60, 40, 24, 6  # characters of a text, chips of one line, pieces and words in a sentence
 QUESTION, BYTES, GROWN = (f"tokens {part}question" for part in ("", "bytes ", "grown "))
 
 
@@ -146,6 +146,10 @@ def draw_pieces(text: str) -> None:
             if at is not None and at < min(len(encoding), CHIPS) and count != "?":
                 count = locate(encoding, at)
             about.markdown(f"**{escape_markdown(named[kind])}**  \n:small[{count}]")
+    entries = [f"{escape_markdown(word)} {id}" for word, id in word_entries(text).items()][:WORDS]
+    if len(entries) > 1:
+        told = _("Words learned from this very text have an entry each: {entries}. A number says nothing of another.")
+        st.caption(told.format(entries=", ".join(entries)))
     said = _("Unknown tokens, marked: {count}. What stood there is lost. Click a token for its id.")
     if not lost:
         said = _("No token is unknown. Click a token for its id.")
