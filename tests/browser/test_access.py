@@ -49,7 +49,7 @@ RARER = {
 }  # fmt: skip
 OPEN = [*STATES.items(), *(pytest.param(*entry, marks=pytest.mark.long) for entry in RARER.items())]
 # Targets below 24px with another within the 24px circle about their centre (WCAG 2.5.8), those of an open panel where
-# one is open. Exempt: links in a sentence, the small copy of the Walkthrough, marks whose place on a curve is what they
+# one is open. Exempt: links in a sentence, marks whose place on a curve is what they
 # say, and the strips of other blocks, to which the arrows lead too.
 SMALL = """() => {
   const all = (root) => [...root.querySelectorAll("*")].flatMap((e) => [e, ...(e.shadowRoot ? all(e.shadowRoot) : [])]);
@@ -66,8 +66,7 @@ SMALL = """() => {
   const small = ({ left, top, right, bottom }) => Math.min(right - left, bottom - top) < 23.9;
   const targets = all(document.querySelector("[data-testid=stPopoverBody]") ?? document)
     .filter((e) => e.matches(kinds) && !e.disabled && e.checkVisibility({ visibilityProperty: true }) &&
-      !e.matches(".mini, .flag") && getComputedStyle(e).display !== "inline" &&
-      !e.getRootNode().host?.closest(".st-key-home-picture"))
+      !e.matches(".mini, .flag") && getComputedStyle(e).display !== "inline")
     .map(room).filter(({ left, top, right, bottom }) => right - left > 1 && bottom - top > 1);
   return targets.filter((one) => {
     const [x, y] = [(one.left + one.right) / 2, (one.top + one.bottom) / 2];
