@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TITLE = ".st-key-lesson-head h3"
 KEYS = ".learn-keys"  # which are heard from now on
 ASKED = ".st-key-experiment [class*=question-question] >> nth=0"  # what the lesson asks, before its views
-VIEWS = ".st-key-experiment [role=radiogroup] >> nth=0 >> [role=radio]"  # of a lesson: its first choice
+VIEWS = '.st-key-experiment [class*="-view"] [role=radio]'  # of a lesson
 # Charts that have no place to be read in, or are not drawn yet.
 FLAT = """() => Array.from(
   document.querySelectorAll(".st-key-experiment :is([data-testid=stVegaLiteChart], [data-testid=stPlotlyChart])"),
@@ -31,9 +31,9 @@ def test_the_course_is_walked_by_its_keys_and_every_lesson_fits_a_laptop_and_a_p
     page.set_viewport_size(SIZE)
     page.goto(server)
     page.evaluate("() => localStorage.clear()")  # another test in this browser may have answered a question
-    page.wait_for_selector(".walkthrough[data-ready]")
-    page.locator("[data-testid=stPageLink]", has_text="Learn").click()
     lessons = course.lessons()
+    page.goto(f"{server}/course")
+    page.locator(f".st-key-lesson-card-{lessons[0].name} a").first.click()
     for at, lesson in enumerate(lessons):
         expect(page.locator(TITLE)).to_contain_text(lesson.title)
         page.wait_for_url(f"**lesson={lesson.name}*")
@@ -138,6 +138,9 @@ def test_an_arrow_stands_whatever_is_said_before_the_server_has_heard_of_it(page
 def test_enter_answers_and_the_projector_shows_the_lesson_alone(page: "Page", server: str) -> None:
     page.set_viewport_size(SIZE)
     page.goto(f"{server}/course?lesson=averaging&large=1")
+    page.get_by_role("radio", name="own numbers").click()
+    page.get_by_label("x, one row a token").wait_for()
+    settle(page)
     field = page.locator(".st-key-experiment input[type=number]")
     field.fill("1.667")
     field.press("Tab")
@@ -145,6 +148,7 @@ def test_enter_answers_and_the_projector_shows_the_lesson_alone(page: "Page", se
     page.locator(TITLE).click()
     page.keyboard.press("Enter")
     page.get_by_text("Right: 1.667").wait_for()
+    expect(page.locator('[class*="question-answer"] [data-testid="stAlertContainer"]')).to_be_focused()
     page.get_by_role("radio", name="a matrix").click()
     weights = page.locator(".figure", has=page.get_by_label("weights, pos key")).locator(".numbers span")
     expect(weights).to_have_text(["1", "0", "0", "0.5", "0.5", "0", "?", *["0.33"] * 2])
@@ -156,6 +160,9 @@ def test_enter_answers_and_the_projector_shows_the_lesson_alone(page: "Page", se
 def test_a_query_is_dragged_and_its_weights_follow(page: "Page", server: str) -> None:
     page.set_viewport_size(SIZE)
     page.goto(f"{server}/course?lesson=query_key_value")
+    page.get_by_role("radio", name="own numbers").click()
+    page.get_by_label("keys, x and y of each").wait_for()
+    settle(page)
     page.get_by_role("button", name="Show me").click()
     plane = page.locator(".plane svg:not(.covered)")
     settle(page)
@@ -169,6 +176,30 @@ def test_a_query_is_dragged_and_its_weights_follow(page: "Page", server: str) ->
     page.mouse.up()
     comes_to(page, lambda: page.get_by_text("out = Σ").inner_text() != before, True)
     expect(plane).to_have_attribute("aria-label", "query at -1.80, -1.20")
+
+
+def test_a_word_gathers_and_a_token_walks_through_the_block_by_the_arrow_keys(page: "Page", server: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server}/course?lesson=query_key_value")
+    question = page.locator(ASKED)
+    question.get_by_role("button", name="Show me").click()
+    arrows = page.locator(".arrows svg")
+    before = page.locator(".arrows .told").inner_text()
+    arrows.press("ArrowLeft")
+    expect(page.locator(".arrows .told")).to_have_text(re.compile(r"^dog: \("))
+    assert before.startswith("and: (") and "dog" in str(arrows.get_attribute("aria-label"))
+    text = page.get_by_text("Think of a filing cabinet")
+    boxes = [one.bounding_box() for one in (question, arrows, text)]
+    assert [box and box["y"] for box in boxes] == sorted(
+        box["y"] for box in boxes if box
+    )  # a phone asks before it tells
+    page.goto(f"{server}/course?lesson=block")
+    figure, title = page.locator(".block-figure svg.whole"), page.locator(".block-figure .title strong")
+    expect(title).to_have_text("add")
+    for name in ("norm", "MLP", "add", "last norm", "next token"):
+        figure.press("ArrowRight")
+        expect(title).to_have_text(name)
+    expect(figure).to_be_focused()
 
 
 def test_start_here_leads_through_eight_stages_by_the_readers_own_clicks(page: "Page", server: str) -> None:

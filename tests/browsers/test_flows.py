@@ -97,22 +97,19 @@ def test_a_mask_is_painted_where_it_is_dragged(visit: Visit, size: str) -> None:
     visit.until(f"{row}(all('.attention')[0].loupe).flatMap((weight, key) => weight ? [] : [key])", [1, 2, 3, 4])
 
 
-def test_a_cell_of_homes_small_picture_is_the_one_that_is_pressed(visit: Visit) -> None:
+def test_a_token_of_home_is_looked_from(visit: Visit) -> None:
     visit.open("/")
-    visit.until("all('.walkthrough[data-ready]').length", 1)
-    rows = visit.ask("all('.walkthrough')[0].loupe.trace.length")
-    pattern = "all('.walkthrough .cells canvas').findIndex((one) => one.ariaLabel.includes(' pattern:'))"
-    nth = visit.ask(pattern)
-    for row, column in ((3, 1), (rows - 1, rows - 3)):
-        visit.click(".walkthrough .cells canvas", at=((column + 0.5) / rows, (row + 0.5) / rows), nth=nth)
-        visit.until("(({row, col}) => `${row},${col}`)(all('.walkthrough')[0].loupe.state.cell)", f"{row},{column}")
+    visit.until("all('.home-columns .piece.chosen').length", 1)
+    visit.click(".home-columns .piece", nth=2)
+    visit.until("all('.home-columns .piece').findIndex((one) => one.matches('.chosen'))", 2)
+    visit.until("all('.home-columns .looks .number').length", 3)
 
 
 def test_a_lesson_is_answered(visit: Visit) -> None:
     visit.open("/course?lesson=averaging")
-    visit.fill(".st-key-experiment input[type=number]", "1.667")
+    visit.fill(".st-key-experiment input[type=number]", "0.311")
     visit.click(".st-key-experiment button", "Check")
-    visit.until("document.body.textContent.includes('Right: 1.667')")
+    visit.until("document.body.textContent.includes('Right: 0.311')")
 
 
 def test_a_picture_and_a_class_link_are_taken_away(visit: Visit) -> None:

@@ -118,7 +118,7 @@ def say(app: AppTest, key: str, told: Asked, right: bool) -> None:
 
 
 def choose_view(app: AppTest, view: str) -> None:
-    (views,) = [group for group in app.button_group if (group.key or "").endswith(("-view", "-way"))]
+    (views,) = [group for group in app.button_group if (group.key or "").endswith("-view")]
     views.set_value(view).run()
     assert not app.exception, app.exception
 
@@ -159,7 +159,7 @@ def test_a_lesson_and_its_views_are_answered_right_and_wrong_and_say_why(
         say(app, key, first, right=False)
         (wrong,) = app.warning
         assert "You said" in wrong.value and len(wrong.value.split("; it is ")[1]) > len(first.answer) + 10, "no reason"
-        (views,) = [group.options for group in app.button_group if (group.key or "").endswith(("-view", "-way"))]
+        (views,) = [group.options for group in app.button_group if (group.key or "").endswith("-view")]
         ask = dict[int, str]()
         for at, view in enumerate(views):
             choose_view(app, view)
@@ -183,7 +183,7 @@ def test_a_lesson_and_its_views_are_answered_right_and_wrong_and_say_why(
     app = opened(lesson=name)
     say(app, key, asked[key], right=True)
     assert app.success and not app.warning and app.query_params["done"] == name
-    (views,) = [group.options for group in app.button_group if (group.key or "").endswith(("-view", "-way"))]
+    (views,) = [group.options for group in app.button_group if (group.key or "").endswith("-view")]
     for at, asks in ask.items():
         choose_view(app, views[at])
         app.button(key=f"{asks} show")  # nobody has answered it yet

@@ -103,7 +103,7 @@ def test_the_reason_of_the_translator_is_that_of_its_sentence(text: str, reason:
 
 
 def test_an_angle_is_drawn_where_both_axes_have_one_scale() -> None:
-    app = answered("positions", positions_way="rotary")
+    app = answered("positions", positions_view="rotary")
     spec = json.loads((app.get("vega_lite_chart") or app.get("arrow_vega_lite_chart"))[-1].proto.spec)
     assert spec["width"] == spec["height"] and spec["autosize"] in ("pad", {"type": "pad"})
 
@@ -132,7 +132,7 @@ def test_weights_of_the_data_are_not_even_and_not_told_before_they_are_asked() -
     for text in (averaging.TENSOR, *averaging.OTHERS):
         weights = softmax_weights(scores_of(read_matrix(text)))
         assert all(abs(float(row[at] - row[0])) > 0.01 for at, row in enumerate(weights) if at)
-    app = answered("averaging", averaging_way="data")
+    app = answered("averaging", averaging_view="data")
     assert not any("out = " in one.value for one in app.markdown)
     app.button(key=f"{averaging.MOST} show").click().run()
     assert any("out = " in one.value for one in app.markdown)

@@ -70,7 +70,7 @@ def experiment() -> bool:
     way, weights = "loop", None
     if shown:
         with pictured:
-            way = choose_view("averaging-way", ways)
+            way = choose_view("averaging-view", ways)
             weights = draw_way(way, x, names, mean)
     with arrows:
         if x.shape[1] == 2:

@@ -70,7 +70,7 @@ def experiment() -> bool:
         "relative": _("relative"),
         "shuffle": _("shuffle the words"),
     }
-    way = choose_view("positions-way", ways)
+    way = choose_view("positions-view", ways)
     if way == "sinusoidal":
         draw_sinusoidal(table, d, pos)
     elif way == "learned":
