@@ -169,7 +169,7 @@ def test_a_lesson_and_its_views_are_answered_right_and_wrong_and_say_why(
                 app.session_state[QUESTIONS.name][ask[at]].first_answer = None  # as if it had been shown
                 app.run()
                 assert app.info and not app.exception, app.exception
-        assert len(set(ask.values())) == 2
+        assert len(set(ask.values())) >= 2
         assert "done" not in app.query_params  # a tick is for the question of the lesson
         app.button(key=f"{key} again").click().run()
         assert not app.exception and question_of(app) == key and not app.warning

@@ -18,6 +18,7 @@ from engine.analysis.sizes.parameters import count
 from engine.analysis.surprise import surprise
 from engine.checkpoints import Checkpoint
 from engine.course.adapting import count_lora, open_lora, recorded_reward
+from engine.course.adjectives import find_adjective_head
 from engine.course.averaging import average_by_loop, scores_of, softmax_weights
 from engine.course.batch import compare_row
 from engine.course.bits import INTEGERS, bits_of_weight, measure_formats, split_float, store_integers
@@ -254,6 +255,12 @@ def it() -> list[str]:
     assert found["right"] < 0.75 * found["asked"]  # no head knows
     guessed = found["asked"] // 2  # of two things
     return [f"{heads.layers * heads.attention.heads} ", f"{found['right']} ", f"{found['asked']} ", f" {guessed}"]
+
+
+def adjectives() -> list[str]:
+    found = find_adjective_head(of(heads_learn.EVERYDAY))
+    assert (found.layer + 1, found.head + 1) == (4, 4)
+    return [f"{found.asked} ", *(f"{100 * found.shares[kind]:.0f} %" for kind in ("near", "noun", "far"))]
 
 
 def copied() -> list[str]:
@@ -680,6 +687,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "heads_learn", copied),
     (NOTE, "heads_learn", lambda: ["8", f" {8 - 1}"]),  # of a segment that an exercise on paper gives
     (NOTE, "heads_learn", formed),
+    (NOTE, "heads_learn", adjectives),
     (NOTE, "adapting", pirate),
     (NOTE, "adapting", happy),
     (NOTE, "adapting", lambda: ["0.5"]),  # where the slider of λ begins

@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -11,6 +12,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.course.adapting import objective, with_label_head
+from engine.course.adjectives import find_adjective_head
 from engine.course.averaging import scores_of, softmax_weights
 from engine.course.experts import READ, choose_experts
 from engine.course.tokens import cut
@@ -28,6 +30,7 @@ from pages.learn.lessons.adapting import lesson as adapting
 from pages.learn.lessons.averaging import lesson as averaging
 from pages.learn.lessons.embeddings import lesson as embeddings
 from pages.learn.lessons.experts import lesson as experts
+from pages.learn.lessons.heads_learn import lesson as heads_learn
 from pages.learn.lessons.languages import lesson as languages
 from pages.learn.lessons.loss import lesson as loss
 from pages.learn.lessons.masks_and_heads import lesson as masks_and_heads
@@ -255,3 +258,22 @@ def test_languages_count_a_text_of_ones_own_and_say_what_is_no_piece() -> None:
     (key,) = [one.key for one in app.text_input if one.key.startswith("languages-cut")]
     app.text_input(key=key).set_value("🦉a").run()
     assert not app.exception and any("and “🦉” is none" in one.value for one in app.caption)
+
+
+def test_a_head_for_adjectives_is_judged_by_what_is_measured() -> None:
+    found = find_adjective_head(library.checkpoint(heads_learn.EVERYDAY))
+    shares = {"near": 0.9, "bare": 0.5, "noun": 0.6, "far": 0.1, "second": 0.7}
+    judged = {
+        "The claim holds": {"far": 0.85},
+        "Nothing is left of the adjective": {"noun": 0.95},
+        "Nothing is left but a previous-token head": {"bare": 1.0},
+        "Left of the claim is a part": {},
+    }
+    for begun, other in judged.items():
+        assert heads_learn.judge(replace(found, shares=shares | other)).startswith(begun)
+    app = answered("heads_learn", heads_view="adjectives")
+    table = first_table(app)
+    assert table.iloc[:, 3].tolist()[3:] == ["?", "?"] and not any("claim" in one.value for one in app.markdown)
+    app.button(key=f"{heads_learn.FAR} show").click().run()
+    assert first_table(app).iloc[:, 3].tolist() == [f"{share:.0%}" for share in found.shares.values()]
+    assert any(one.value == heads_learn.judge(found) for one in app.markdown)

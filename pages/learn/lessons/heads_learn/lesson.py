@@ -1,4 +1,5 @@
-"""What heads learn: previous token, induction and name movers in shipped models, and the step at which one formed."""
+"""What heads learn: previous token, induction and name movers in shipped models, the step at which one formed, and
+a head that seems to look for adjectives."""
 
 from functools import cache
 from typing import Any, LiteralString
@@ -8,6 +9,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
+from engine.course.adjectives import AdjectiveHead, find_adjective_head, write_looks
 from engine.course.circuits import direct_effects, head_scores, leading_head
 from engine.json_text import parse_json
 from engine.places import ASSETS
@@ -22,18 +24,22 @@ from pages.controls.learn.fields import (
     read_field,
     read_short_text,
 )
-from pages.controls.learn.predict import Again, choose, is_answered, is_found, point, show_code
-from pages.controls.words import join_sentences
+from pages.controls.learn.predict import Again, choose, estimate, is_answered, is_found, point, show_code
+from pages.controls.words import join_sentences, numeral
 from pages.controls.words import translate as _
 from views.charts.show import show_altair
 from views.charts.template import colors
+from views.core.markdown import Markdown
 from views.core.theme import Shade
 
 REPEATS, SEQUENCE = "induction", "b7Kx2qmTb7Kx2qm"
 OTHERS = "K4vQzK4vQ", "pR9dTpR9"
 STORIES, STORY = "stories", 'Max gave the red ball to Anna. "Thank you," said'
+EVERYDAY, NOUN = "everyday", "She saw the red and pretty ball"
 MOST = 24  # tokens
-QUESTION, PREVIOUS, MOVED = (f"heads_learn {part}question" for part in ("", "previous ", "moved "))
+EXAMPLE = 3  # of the sentences of a kind, the one that is shown
+TOLERANCE, NOTICED = 10, 0.1  # of a share: in percent, and where two of them differ
+QUESTION, PREVIOUS, MOVED, FAR = (f"heads_learn {part}question" for part in ("", "previous ", "moved ", "far "))
 RECORDED = ASSETS / "learn" / "recorded" / "induction.json"
 
 
@@ -63,14 +69,21 @@ def experiment() -> bool:
         draw_pattern(pattern, pieces, QUESTION, _("weights"), covered=not (shown and is_answered(QUESTION)))
     if not shown:
         return False
-    views = {"induction": _("two heads together"), "names": _("a name mover"), "formed": _("the step it formed")}
+    views = {
+        "induction": _("two heads together"),
+        "names": _("a name mover"),
+        "formed": _("the step it formed"),
+        "adjectives": _("nouns and adjectives"),
+    }
     view = choose_view("heads-view", views)
     if view == "induction":
         draw_induction(encoding, pieces)
     elif view == "names":
         draw_names()
-    else:
+    elif view == "formed":
         draw_formed()
+    else:
+        draw_adjectives()
     return is_found(QUESTION)
 
 
@@ -161,6 +174,108 @@ def draw_names() -> None:
     question = _("Block {layer}, head {head} adds the most. Which token does it look at?")
     choose(question.format(**most), options, at, key=MOVED, why=lambda _said: reason)
     show_code(direct_effects, key="heads code names", checkpoint=checkpoint, encoding=encoding, id=id)
+
+
+# --- a head that seems to look for adjectives ---
+
+
+@cache
+def adjective_head() -> AdjectiveHead:
+    return find_adjective_head(library.checkpoint(EVERYDAY))
+
+
+def draw_adjectives() -> None:
+    checkpoint, found, above = library.checkpoint(EVERYDAY), adjective_head(), st.container()
+    ask_far(found)
+    answered = is_answered(FAR)
+    with above:
+        sentence = _(
+            "Of the heads of {model}, block {layer}, head {head} looks most often from a noun at the adjective right "
+            "before it: in {chosen:.0%} of {asked} sentences. These are others, of other nouns and adjectives:"
+        )
+        place = {"layer": found.layer + 1, "head": found.head + 1, "chosen": found.chosen_by, "asked": found.asked}
+        st.caption(sentence.format(model=EVERYDAY, **place))
+        draw_shares(found, covered=not answered)
+    if answered:
+        st.markdown(judge(found))
+        sentence = _(
+            "The head that found a farther adjective most often in the first sentences, block {layer}, head {head}, "
+            "finds it in {share:.0%} of the others."
+        )
+        far = {"layer": found.far_layer + 1, "head": found.far_head + 1, "share": found.far_share}
+        st.caption(sentence.format(**far))
+    draw_own_noun(found)
+    show_code(find_adjective_head, key="heads code adjectives", checkpoint=checkpoint)
+
+
+def draw_shares(found: AdjectiveHead, covered: bool) -> None:
+    """How often the head looks at what, by kind of sentence; what is asked for is covered."""
+    kinds = {
+        "near": _("an adjective right before"),
+        "bare": _("no adjective: the word before"),
+        "noun": _("a noun in its place"),
+        "far": _("an adjective farther away"),
+        "second": _("the second adjective there"),
+    }
+    looks, rows = write_looks("measured"), []
+    for kind, title in kinds.items():
+        look = looks[kind][EXAMPLE]
+        hidden = covered and kind in ("far", "second")
+        rows.append((title, look.text, look.word, "?" if hidden else numeral(found.shares[kind], ".0%")))
+    columns = [_("kind"), _("a sentence"), _("looked at"), _("share of sentences")]
+    st.dataframe(pd.DataFrame(rows, columns=columns), hide_index=True, width="stretch")
+
+
+def ask_far(found: AdjectiveHead) -> None:
+    near, far, second = (found.shares[kind] for kind in ("near", "far", "second"))
+    reason = _("It looks there in {far:.0%}, and at the second adjective, one token back, in {second:.0%}.")
+    told = reason.format(far=far, second=second)
+
+    def why(said: float) -> str:
+        if abs(said - 100 * near) <= TOLERANCE < abs(100 * (near - far)):
+            return join_sentences(_("So it would be if it looked for an adjective."), told)
+        return told
+
+    look = write_looks("measured")["far"][EXAMPLE]
+    question = _(
+        "Right before the noun, it looks at the adjective in {near:.0%} of the sentences. In how many percent at the "
+        "first one in sentences such as “{text}”?"
+    )
+    estimate(question.format(near=near, text=look.text), 100 * far, TOLERANCE, key=FAR, unit="%", why=why)
+
+
+def judge(found: AdjectiveHead) -> Markdown:
+    """What is left of the claim that the head looks from a noun at its adjective."""
+    shares, enough = found.shares, found.shares["near"] - NOTICED
+    if shares["far"] >= enough:
+        sentence = _("The claim holds: it finds the adjective past other words too, in {far:.0%}.")
+    elif shares["noun"] >= enough:
+        sentence = _(
+            "Nothing is left of the adjective: with a noun in its place the head looks there in {noun:.0%}, and past "
+            "other words it finds the adjective in {far:.0%}. It looks one token back, though only in {bare:.0%} where "
+            "no such word stands there."
+        )
+    elif shares["bare"] >= enough:
+        sentence = _(
+            "Nothing is left but a previous-token head: without an adjective it looks one token back in {bare:.0%}."
+        )
+    else:
+        sentence = _(
+            "Left of the claim is a part: one token back it looks more often at an adjective, {near:.0%}, than at a "
+            "noun, {noun:.0%}, or what else is there, {bare:.0%}; past other words it finds it in {far:.0%}."
+        )
+    return Markdown(sentence.format(**shares))
+
+
+def draw_own_noun(found: AdjectiveHead) -> None:
+    checkpoint, label = library.checkpoint(EVERYDAY), _("a text that ends at a noun")
+    encoding = read_field("heads-noun", label, NOUN, lambda said: read_short_text(checkpoint, said, MOST))
+    pieces = name_apart(encoding.pieces)
+    pattern = library.traces.trace(EVERYDAY, encoding)[f"blocks.{found.layer}.attn.pattern"][0, found.head]
+    matrix(pattern, rows=pieces, columns=pieces, key="heads noun", label=_("weights"))
+    most = int(pattern[-1].argmax())
+    sentence = _("From “{noun}” it gives the most to “{piece}”: {share:.0%}.")
+    st.caption(sentence.format(noun=pieces[-1], piece=pieces[most], share=float(pattern[-1, most])))
 
 
 @cache
