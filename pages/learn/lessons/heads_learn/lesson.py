@@ -191,7 +191,8 @@ def draw_adjectives() -> None:
     with above:
         sentence = _(
             "Of the heads of {model}, block {layer}, head {head} looks most often from a noun at the adjective right "
-            "before it: in {chosen:.0%} of {asked} sentences. These are others, of other nouns and adjectives:"
+            "before it: in {chosen:.0%} of the sentences by which it was chosen. These are others, {asked} of each "
+            "kind, of other nouns and adjectives:"
         )
         place = {"layer": found.layer + 1, "head": found.head + 1, "chosen": found.chosen_by, "asked": found.asked}
         st.caption(sentence.format(model=EVERYDAY, **place))
