@@ -1,4 +1,5 @@
-"""From vector to word: the unembedding, temperature, sampling until the end token, beams that add log-probabilities.
+"""From vector to word: the unembedding, temperature, sampling until the end token, beams that add log-probabilities,
+and two words after two contexts.
 
 Sampling and beam search are those of engine.generation.
 """
@@ -147,3 +148,19 @@ def measure_path(name: str, before: Sequence[int], written: Sequence[int], added
     logits = checkpoint.model(torch.tensor([[*before, *written]]))[0, len(before) - 1 : -1].double() + added
     at = torch.tensor(list(written))[:, None]
     return Path(logits.gather(-1, at)[:, 0], softmax(logits).log().gather(-1, at)[:, 0])
+
+
+# --- two words after two contexts ---
+
+
+def compare_continuations(name: str, contexts: Sequence[str], words: Sequence[str]) -> Tensor:
+    """ln p (nats) of each word after each context, context word: the sum over the tokens of the word."""
+    tokenizer = library.checkpoint(name).tokenizer
+    assert tokenizer is not None
+    found = torch.zeros(len(contexts), len(words), dtype=torch.float64)
+    for row, context in enumerate(contexts):
+        for column, word in enumerate(words):
+            encoding = tokenizer.encode(f"{context} {word}")
+            begun = sum(end <= len(context) for _start, end in encoding.spans)
+            found[row, column] = measure_path(name, encoding.ids[:begun], encoding.ids[begun:]).total
+    return found

@@ -7,6 +7,7 @@ import torch
 
 from engine.course.vector_to_word import (
     at_temperature,
+    compare_continuations,
     list_candidates,
     measure_path,
     next_logits,
@@ -87,3 +88,17 @@ def test_greedy_misses_the_better_text_and_multiplied_logits_say_the_contrary() 
 
 def test_a_product_underflows_where_a_sum_does_not() -> None:
     assert math.prod([0.0001] * 100) == 0.0 and round(100 * math.log(0.0001)) == -921
+
+
+def test_words_after_contexts_have_the_sum_over_their_tokens() -> None:
+    contexts, words = ("She saw the red", "They began to"), ("house", "shout", "shiny")
+    found = compare_continuations("everyday", contexts, words)
+    assert len(ids_of("a shiny", "everyday")) > 2  # a word of several tokens
+    for row, context in enumerate(contexts):
+        for column, word in enumerate(words):
+            before, ids = ids_of(context, "everyday"), ids_of(f"{context} {word}", "everyday")
+            total = 0.0
+            for at in range(len(before), len(ids)):
+                total += float(next_logits("everyday", ids[:at]).double().log_softmax(0)[ids[at]])
+            assert found[row, column] == pytest.approx(total, abs=1e-3)
+    assert found[0, 0] > found[0, 1] and found[1, 0] < found[1, 1]

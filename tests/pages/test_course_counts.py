@@ -65,6 +65,7 @@ from pages.learn.lessons.query_key_value import lesson as query_key_value
 from pages.learn.lessons.residual import lesson as residual
 from pages.learn.lessons.scaling import lesson as scaling
 from pages.learn.lessons.tokens import lesson as tokens_lesson
+from pages.learn.lessons.vector_to_word import lesson as vector_to_word
 from pages.learn.lessons.vocabulary import lesson as vocabulary
 from tests.pages import stated
 
@@ -305,7 +306,12 @@ COUNTED: dict[str, Callable[[], list[str]]] = {
     "residual": stacks,
     "scaling": eight_keys,
     "tokens": pieces,
-    "vector_to_word": lambda: ["seed 0", "seed 1", "seed 2"],  # that the note gives
+    "vector_to_word": lambda: [
+        f"{len(vector_to_word.WORDS)} word",
+        "seed 0",
+        "seed 1",
+        "seed 2",
+    ],  # that the note gives
     "vocabulary": merged,
 }
 

@@ -46,7 +46,7 @@ from engine.course.price import config_of, count_parts, count_text, find_crossin
 from engine.course.residual import branch_gradients
 from engine.course.scaling import SAMPLES, attend, random_scores, score_variance
 from engine.course.tokens import KINDS, comes_back, cut
-from engine.course.vector_to_word import at_temperature, search_beams, softmax_terms
+from engine.course.vector_to_word import at_temperature, compare_continuations, search_beams, softmax_terms
 from engine.course.vocabulary import learn_merges
 from engine.data.digits import LEVELS
 from engine.inputs.readers import pictures, read_translation, tokens
@@ -299,6 +299,12 @@ def cafe() -> list[str]:
 def two_logits() -> list[str]:
     logits = torch.tensor([0.0, 1.0])
     return write([*at_temperature(logits, 1).tolist(), *at_temperature(logits, 2).tolist()], ".3f")
+
+
+def two_words() -> list[str]:
+    found = compare_continuations(vector_to_word.EVERYDAY, vector_to_word.CONTEXTS, vector_to_word.WORDS)
+    first, second = (found[:, 0] - found[:, 1]).tolist()
+    return write([first, -second], ".1f")
 
 
 def wider_beams() -> list[str]:
@@ -697,6 +703,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "positions", ordered),
     (NOTE, "tokens", phones),
     (NOTE, "vector_to_word", three_logits),
+    (NOTE, "vector_to_word", two_words),
     (NOTE, "vocabulary", merges),
     (NOTE, "languages", cost_by_language),
     (NOTE, "languages", best_of_two_cuts),

@@ -1,8 +1,10 @@
-"""From vector to word: every view survives odd logits and texts, and what is none is said."""
+"""From vector to word: every view survives odd logits and texts, what is none is said, and two words are compared."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.course.vector_to_word import compare_continuations
+from pages.learn.lessons.vector_to_word import lesson
 from tests.pages.test_course import opened, question_of
 
 VIEWS = ("temperature", "table", "sample", "beams")
@@ -53,3 +55,36 @@ def test_bad_input_is_said_and_the_step_and_the_end_are_drawn() -> None:
     (step,) = [one for one in app.slider if one.key and one.key.startswith("vector_to_word-step")]
     step.set_value(step.max).run()
     assert not app.exception
+
+
+def test_two_words_are_compared_after_two_contexts_both_ways_round() -> None:
+    app = opened(lesson="vector_to_word")
+    app.button(key=f"{question_of(app)} show").click().run()
+    pick(app, "pair")
+    assert not app.dataframe  # it is asked for
+    app.number_input(key=f"{lesson.PAIR} said").set_value(-4.9).run()
+    app.button(key=f"{lesson.PAIR} check").click().run()
+    assert "the other way round" in app.warning[0].value and "140: so many times" in app.warning[0].value
+    table = app.dataframe[0].value
+    found = compare_continuations(lesson.EVERYDAY, lesson.CONTEXTS, lesson.WORDS)
+    shown = [[float(one) for one in row] for row in table.iloc[:, 1:].values]
+    assert [row[:2] for row in shown[:2]] == [[round(one, 2) for one in row] for row in found.tolist()]
+    both = found[0, 0] - found[0, 1] - found[1, 0] + found[1, 1]
+    assert shown[2][2] == round(float(both), 2) and any(
+        f"same {float(both):.1f} nats" in one.value for one in app.caption
+    )
+    said = [one.value for one in app.caption if "likelier" in one.value]
+    assert "“house” is likelier than “shout”" in said[0] and "“shout” is likelier than “house”" in said[1]
+
+    app.text_input(key="vector_to_word-word-1").set_value("house").run()  # the same word
+    assert not app.exception
+    app.button(key=f"{lesson.PAIR} show").click().run()
+    assert len([one for one in app.caption if "are as likely" in one.value]) == 2
+    app.text_input(key="vector_to_word-word-1").set_value("🦉" * 20).run()
+    app.text_input(key="vector_to_word-context-1").set_value(lesson.CONTEXTS[0]).run()
+    assert not app.exception
+    app.button(key=f"{lesson.PAIR} show").click().run()
+    assert not app.exception and any("as likely after" in one.value for one in app.caption)
+    for key, bad in (("context-0", "a"), ("word-0", " "), ("word-1", "x" * 21)):
+        app.text_input(key=f"vector_to_word-{key}").set_value(bad).run()
+        assert not app.exception and [one for one in app.caption if "Expected" in one.value], bad

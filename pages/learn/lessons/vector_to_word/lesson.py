@@ -1,5 +1,7 @@
-"""From vector to word: the last vector against a table, a softmax with a temperature, sampling, and beams."""
+"""From vector to word: the last vector against a table, a softmax with a temperature, sampling, beams, and two
+words after two contexts."""
 
+import math
 from functools import lru_cache
 
 import pandas as pd
@@ -10,6 +12,7 @@ from torch import Tensor
 from engine.course.vector_to_word import (
     Path,
     at_temperature,
+    compare_continuations,
     list_candidates,
     measure_path,
     next_logits,
@@ -22,7 +25,15 @@ from engine.generation.beam import Hypothesis
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.figures import bars, cover, matrix, strip, tokens
-from pages.controls.learn.fields import choose_view, name_apart, other_input, read_field, read_matrix, read_short_text
+from pages.controls.learn.fields import (
+    choose_view,
+    name_apart,
+    other_input,
+    read_field,
+    read_matrix,
+    read_short_text,
+    read_words,
+)
 from pages.controls.learn.predict import choose, estimate, is_answered, is_found, show_code
 from pages.controls.words import join_sentences, numeral, numerals
 from pages.controls.words import translate as _
@@ -37,7 +48,10 @@ SHOWN, VECTORS = 6, 3  # entries of the vocabulary; rows of the table that are d
 WRITTEN, SEARCHED = 30, 10  # tokens at most
 COLD, HOT = 0.5, 2.0  # temperatures of the question
 ADDED, WIDEST = 10.0, 5  # to every logit; beams at most
-QUESTION, HEAT, ADD = (f"vector_to_word {part}question" for part in ("", "temperature ", "added "))
+EVERYDAY, CONTEXTS, WORDS = "everyday", ("She saw the red", "They began to"), ("house", "shout")
+LONGEST = 20  # characters of a word
+EQUAL, NATS, MOST_NATS = 0.05, 1.0, 50  # differences: one that is none, one that is accepted, the largest power of e
+QUESTION, HEAT, ADD, PAIR = (f"vector_to_word {part}question" for part in ("", "temperature ", "added ", "pair "))
 
 sample = lru_cache(maxsize=64)(sample_text)
 search = lru_cache(maxsize=64)(search_beams)
@@ -61,6 +75,7 @@ def experiment() -> bool:
         "table": _("unembedding"),
         "sample": _("sampling"),
         "beams": _("beam search"),
+        "pair": _("two words"),
     }
     view = choose_view("vector_to_word-view", views)
     if view == "temperature":
@@ -69,8 +84,10 @@ def experiment() -> bool:
         draw_table(encoding)
     elif view == "sample":
         draw_sample(encoding)
-    else:
+    elif view == "beams":
         draw_beams(encoding)
+    else:
+        draw_pair()
     return is_found(QUESTION)
 
 
@@ -339,3 +356,84 @@ def draw_paths(paths: list[tuple[str, Hypothesis, Path]], answered: bool) -> Non
             "probability changes, but the products do."
         )
     )
+
+
+# --- two words after two contexts ---
+
+
+def draw_pair() -> None:
+    checkpoint, fields = library.checkpoint(EVERYDAY), st.columns(4)
+    labels = (_("a context"), _("another context")), (_("a word"), _("another word"))
+    contexts, words = list[str](), list[str]()
+    for at in range(2):
+        with fields[at]:
+            read = read_field(
+                f"vector_to_word-context-{at}",
+                labels[0][at],
+                CONTEXTS[at],
+                lambda said: read_short_text(checkpoint, said, MOST),
+            )
+            contexts.append(read.text)
+        with fields[2 + at]:
+            key = f"vector_to_word-word-{at}"
+            words.append(read_field(key, labels[1][at], WORDS[at], read_words(LONGEST)))
+    found = compare_continuations(EVERYDAY, contexts, words)
+    ask_pair(contexts[0], words, found[0])
+    if is_answered(PAIR):
+        draw_differences(contexts, words, found)
+    show_code(compare_continuations, key="vector_to_word code pair", name=EVERYDAY, contexts=contexts, words=words)
+
+
+def ask_pair(context: str, words: list[str], found: Tensor) -> None:
+    difference = float(found[0] - found[1])
+    reason = _("ln p: “{word}” {first:.2f}, “{other}” {second:.2f}.").format(
+        word=words[0], first=float(found[0]), other=words[1], second=float(found[1])
+    )
+
+    def why(said: float) -> str:
+        turned = abs(said + difference) <= NATS < abs(said - difference)
+        mistake = _("That is the other way round: below 0 the second is the likelier.") if turned else ""
+        return join_sentences(mistake, reason, say_times(difference))
+
+    question = _(
+        "By how many nats is “{word}” likelier after “{context}” than “{other}”: ln p of the one less ln p of the "
+        "other? Below 0 where it is less likely."
+    )
+    asked = question.format(word=words[0], other=words[1], context=context)
+    estimate(asked, difference, NATS, key=PAIR, unit="nats", why=why)
+
+
+def say_times(nats: float) -> str:
+    if abs(nats) > MOST_NATS:
+        return ""
+    sentence = _("e to {nats:.2f} is {times:.3g}: so many times as likely is the likelier of the two.")
+    return sentence.format(nats=abs(nats), times=math.exp(abs(nats)))
+
+
+def draw_differences(contexts: list[str], words: list[str], found: Tensor) -> None:
+    across, down = (found[:, 0] - found[:, 1]).tolist(), (found[0] - found[1]).tolist()
+    both = across[0] - across[1]
+    less = _("first less second")
+    rows = [*zip(contexts, *found.T.tolist(), across, strict=True), (less, *down, both)]
+    columns = [_("after"), *(f"ln p, {word}" for word in name_apart(words)), less]
+    table = [(name, *(numeral(value, "+.2f" if name == less else ".2f") for value in rest)) for name, *rest in rows]
+    st.dataframe(pd.DataFrame(table, columns=columns), hide_index=True, width="stretch")
+    for context, nats in zip(contexts, across, strict=True):
+        likelier, other = words if nats > 0 else words[::-1]
+        sentence = _("After “{context}”, “{word}” is likelier than “{other}”, by {nats:.1f} nats.")
+        if abs(nats) < EQUAL:
+            sentence = _("After “{context}”, “{word}” and “{other}” are as likely.")
+        st.caption(sentence.format(context=context, word=likelier, other=other, nats=abs(nats)))
+    for word, nats in zip(words, down, strict=True):
+        likelier, other = contexts if nats > 0 else contexts[::-1]
+        sentence = _(
+            "The other way round, “{word}” is likelier after “{context}” than after “{other}”, by {nats:.1f} nats."
+        )
+        if abs(nats) < EQUAL:
+            sentence = _("The other way round, “{word}” is as likely after “{context}” as after “{other}”.")
+        st.caption(sentence.format(context=likelier, word=word, other=other, nats=abs(nats)))
+    sentence = _(
+        "Both ways the two differences differ by the same {nats:.1f} nats: so much the words and the contexts have to "
+        "do with each other, however frequent each is."
+    )
+    st.caption(sentence.format(nats=abs(both)))
