@@ -1,7 +1,9 @@
-"""Heads: how queries, keys and values are split and joined again, and a task that one head cannot do and two can."""
+"""Heads: how queries, keys and values are split and joined again, how much each gives from one token to another, and a
+task that one head cannot do and two can."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +11,8 @@ from torch import Tensor, nn
 
 from engine.model.layers.mask import Causal
 from engine.model.layers.softmax import softmax
+from engine.runtime import library
+from engine.tokenizers.encoding import Encoding
 
 LENGTH, BATCH, STEPS, RATE = 8, 64, 1000, 0.1
 
@@ -30,6 +34,27 @@ def merge_heads(z: Tensor) -> Tensor:
 def training_examples(ids: list[int]) -> list[tuple[list[int], int]]:
     """Lists what a text of n tokens teaches under a causal mask: n - 1 pairs of a prefix and the token after it."""
     return [(ids[:end], ids[end]) for end in range(1, len(ids))]
+
+
+@dataclass(frozen=True)
+class TokenLink:
+    """`weights` that each head gives from one token to an earlier one, layer head; `layer` and `head` of the largest,
+    and what that head gives to the earlier token from each of those `between` the two."""
+
+    weights: Tensor
+    layer: int
+    head: int
+    between: Tensor
+
+
+def link_tokens(name: str, ids: Sequence[int], pos: int, seen: int) -> TokenLink:
+    """How much each head gives from the token at `pos` to the earlier one at `seen`, and the head that gives most, with
+    what it gives from others."""
+    trace = library.traces.trace(name, Encoding.from_ids(ids))
+    patterns = trace.stack("attn.pattern")[:, 0]  # layer head pos key
+    weights = patterns[:, :, pos, seen]
+    layer, head = divmod(int(weights.flatten().argmax()), weights.shape[1])
+    return TokenLink(weights, layer, head, patterns[layer, head, seen + 1 : pos, seen])
 
 
 @dataclass(frozen=True)

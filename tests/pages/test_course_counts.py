@@ -26,7 +26,7 @@ from engine.course.circuits import direct_effects
 from engine.course.embeddings import context_similarity
 from engine.course.fill_gap import ask_span, words_of
 from engine.course.find_circuit import answer_key, measure_parts
-from engine.course.heads import fit_difference, training_examples
+from engine.course.heads import fit_difference, link_tokens, training_examples
 from engine.course.in_prompt import FineTuning, fine_tune, shots
 from engine.course.lookup import look_up
 from engine.course.norms import NormName, normalise
@@ -216,7 +216,10 @@ def two_heads() -> list[str]:
     assert fit_difference(2).losses[-1] < 0.05
     ids = of(masks_and_heads.MODEL).tokenizer.encode(masks_and_heads.TEXT).ids
     taught = len(training_examples(list(ids)))
-    return ["2 head", "2 matrix", f"{len(ids)} token", f"{taught} example", f"{6 // 2} number"]
+    read = of(masks_and_heads.MODEL).tokenizer.encode(masks_and_heads.PARTICLE).ids
+    found = link_tokens(masks_and_heads.MODEL, read, len(read) - 1, 1)
+    places = f"block {found.layer + 1}", f"head {found.head + 1}"
+    return ["2 head", "2 matrix", f"{len(ids)} token", f"{taught} example", f"{6 // 2} number", *places]
 
 
 def three_norms() -> list[str]:

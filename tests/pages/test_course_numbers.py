@@ -31,7 +31,7 @@ from engine.course.experts import mix_experts
 from engine.course.family import count_by_group
 from engine.course.fill_gap import ask_sentinels, ask_span, words_of
 from engine.course.find_circuit import answer_key, measure_parts, swap
-from engine.course.heads import fit_difference
+from engine.course.heads import fit_difference, link_tokens
 from engine.course.how_much import PUBLISHED, TOKENS_A_WEIGHT, PowerLaw
 from engine.course.languages import LANGUAGES, count_tokens, measured
 from engine.course.long_sequences import keep_window
@@ -261,6 +261,12 @@ def adjectives() -> list[str]:
     found = find_adjective_head(of(heads_learn.EVERYDAY))
     assert (found.layer + 1, found.head + 1) == (4, 4)
     return [f"{found.asked} ", *(f"{100 * found.shares[kind]:.0f} %" for kind in ("near", "noun", "far"))]
+
+
+def particle() -> list[str]:
+    ids = of(masks_and_heads.MODEL).tokenizer.encode(masks_and_heads.PARTICLE).ids
+    found = link_tokens(masks_and_heads.MODEL, ids, len(ids) - 1, 1)
+    return [f"{100 * float(one):.1f} %" for one in (found.weights.max(), found.between.mean())]
 
 
 def copied() -> list[str]:
@@ -708,6 +714,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (NOTE, "languages", cost_by_language),
     (NOTE, "languages", best_of_two_cuts),
     (NOTE, "masks_and_heads", masks),
+    (NOTE, "masks_and_heads", particle),
     (NOTE, "batch", padded),
     (NOTE, "norms", widths_of_mlp),
     (NOTE, "loss", lambda: ["80", "10", f"{loss.DRAWS:,}"]),  # shares of the paper

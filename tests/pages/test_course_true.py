@@ -15,6 +15,7 @@ from engine.course.adapting import objective, with_label_head
 from engine.course.adjectives import find_adjective_head
 from engine.course.averaging import scores_of, softmax_weights
 from engine.course.experts import READ, choose_experts
+from engine.course.heads import link_tokens
 from engine.course.tokens import cut
 from engine.data.seeds import seed_for
 from engine.data.stories import story
@@ -277,3 +278,20 @@ def test_a_head_for_adjectives_is_judged_by_what_is_measured() -> None:
     app.button(key=f"{heads_learn.FAR} show").click().run()
     assert first_table(app).iloc[:, 3].tolist() == [f"{share:.0%}" for share in found.shares.values()]
     assert any(one.value == heads_learn.judge(found) for one in app.markdown)
+
+
+def test_a_particle_looks_back_at_its_verb_and_so_do_others() -> None:
+    checkpoint = library.checkpoint(masks_and_heads.MODEL)
+    encoding = tokens(checkpoint, masks_and_heads.PARTICLE)
+    found = link_tokens(masks_and_heads.MODEL, encoding.ids, len(encoding) - 1, 1)
+    pattern = library.traces.trace(masks_and_heads.MODEL, encoding)[f"blocks.{found.layer}.attn.pattern"][0, found.head]
+    assert found.weights.max() == pattern[-1, 1] and found.between.tolist() == pattern[2:-1, 1].tolist()
+    app = answered("masks_and_heads", masks_view="examples")
+    (said,) = [one.value for one in app.caption if "gives the most" in one.value]
+    assert f"{float(pattern[-1, 1]):.0%}" in said and f"{float(found.between.mean()):.0%}" in said and "picked" in said
+    app.selectbox(key=f"masks-after {len(encoding) - 1} 1").select_index(0).run()  # the very next token
+    assert not app.exception and not any("in between" in one.value for one in app.caption)
+    app.selectbox(key=f"masks-verb {len(encoding) - 1}").select_index(4).run()
+    app.text_input(key="masks-particle").set_value("the *a*").run()
+    assert not app.exception
+    assert "does more" in masks_and_heads.compare_between(torch.tensor([0.1, 0.2]), 0.9, "picked")

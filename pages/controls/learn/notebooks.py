@@ -28,7 +28,7 @@ from pages.controls.words import translate as _
 from views.core.function_code import round_floats, written_call
 from views.core.markdown import Markdown, code_markdown
 
-MOST_CALLS = 4  # exercises of a notebook, beside its question
+MOST_CALLS = 5  # exercises of a notebook, beside its question
 SEALED = 4  # of an answer in a test, which nobody compares but for rounding
 DIGITS = 6  # significant ones of a number that was computed: those after them differ from processor to processor
 UNDRAWN = (figures.strip, figures.bars, figures.heads, figures.picked_place, predict.is_answered)

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from engine.checkpoints import Checkpoint
-from engine.course.heads import Fit, fit_difference, merge_heads, split_heads, training_examples
+from engine.course.heads import Fit, fit_difference, link_tokens, merge_heads, split_heads, training_examples
 from engine.course.masks import KINDS, mask_of, pattern_under
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
@@ -26,6 +26,7 @@ from views.core.theme import Shade
 
 MODEL, TEXT = "everyday", "The cat sat on the mat"
 OTHERS = "She gave the dog a bone", "Tom likes to read books at night"
+PARTICLE = "He picked the red ball up"
 MOST = 10  # tokens
 QUESTION, EXAMPLES, SHAPE = (f"masks_and_heads {part}question" for part in ("", "examples ", "shape "))
 PAINTED = SessionValue[dict[int, torch.Tensor]]("masks painted by hand", dict)  # by the number of their tokens
@@ -188,6 +189,54 @@ def draw_examples(encoding: Encoding, pieces: list[str]) -> None:
         )
         st.markdown(sentence.format(tokens=len(encoding.ids), count=len(pairs)))
     show_code(training_examples, key="masks code examples", ids=list(encoding.ids))
+    draw_particle()
+
+
+def draw_particle() -> None:
+    """A verb's particle that is far from it, and what each head gives from the one to the other."""
+    st.markdown(_("What comes next may hang on a word far back: a verb’s particle, on the verb."))
+    checkpoint, (left, *places) = library.checkpoint(MODEL), st.columns([3, 2, 2])
+    with left:
+        label = _("a verb whose particle comes later")
+        encoding = read_field("masks-particle", label, PARTICLE, lambda said: read_short_text(checkpoint, said, MOST))
+    pieces = name_apart(encoding.pieces)
+    last = len(pieces) - 1
+
+    def pick(place: int, label: str, options: range, at: int, key: str) -> int:
+        return places[place].selectbox(
+            label, options, at, key=key, format_func=lambda one: escape_markdown(pieces[one])
+        )
+
+    verb = pick(0, _("the verb"), range(last), min(1, last - 1), f"masks-verb {last}")
+    after = range(verb + 1, last + 1)
+    particle = pick(1, _("its particle"), after, len(after) - 1, f"masks-after {last} {verb}")
+    found = link_tokens(MODEL, encoding.ids, particle, verb)
+    heads = [_("head {number}").format(number=number + 1) for number in range(found.weights.shape[1])]
+    blocks = [_("block {number}").format(number=number + 1) for number in range(len(found.weights))]
+    label = _("weights of all heads")
+    matrix(found.weights, rows=blocks, columns=heads, digits=2, key="masks particle weights", label=label)
+    share = float(found.weights[found.layer, found.head])
+    sentence = _("From “{particle}” to “{verb}”, block {layer}, head {head} gives the most: {share:.0%}.")
+    place = {"layer": found.layer + 1, "head": found.head + 1, "share": share}
+    told = sentence.format(particle=pieces[particle], verb=pieces[verb], **place)
+    st.caption(join_sentences(told, compare_between(found.between, share, pieces[verb])))
+    show_code(link_tokens, key="masks code particle", name=MODEL, ids=list(encoding.ids), pos=particle, seen=verb)
+
+
+def compare_between(between: torch.Tensor, share: float, verb: str) -> str:
+    """Whether the particle looks at the verb more than the tokens between them do."""
+    if not len(between):
+        return ""
+    mean = float(between.mean())
+    sentence = _(
+        "From the tokens in between it gives {mean:.0%} on average, less than half of that: the particle does more."
+    )
+    if mean > share / 2:
+        sentence = _(
+            "But from the tokens in between it gives {mean:.0%} on average: it looks at “{verb}” from others too, not "
+            "for the particle alone."
+        )
+    return sentence.format(mean=mean, verb=verb)
 
 
 # --- shapes ---
