@@ -16,6 +16,7 @@ from engine.inputs.readers import shift_target
 from engine.model.layers.attention import Attention
 from engine.model.layers.softmax import softmax
 from engine.runtime import library
+from engine.runtime.run import run
 from engine.tokenizers.encoding import Encoding
 
 LONGEST = 48  # tokens, which the translator reads at most
@@ -27,6 +28,21 @@ def guess_each(checkpoint: Checkpoint, encoding: Encoding) -> Surprise:
     if checkpoint.config.attention.mask == "full":
         return pseudo_surprise(checkpoint, encoding.ids, encoding.segments)
     return surprise(checkpoint, encoding.ids)
+
+
+@torch.inference_mode()
+def guess_from_before(checkpoint: Checkpoint, encoding: Encoding) -> list[bool]:
+    """Whether an encoder guesses each token, but special ones, with all that is after it cut away: it reads what is
+    before, a mask, and the special token that ends the text. Its training never cut a text there."""
+    tokenizer = checkpoint.tokenizer
+    assert tokenizer is not None and tokenizer.mask_id is not None
+    end, right = encoding.ids[-1:] if encoding.special[-1] else (), []
+    for at, special in enumerate(encoding.special):
+        if not special:
+            ids = [*encoding.ids[:at], tokenizer.mask_id, *end]
+            logits = run(checkpoint.model, Encoding.from_ids(ids), keep=["logits"])["logits"]
+            right.append(int(logits[0, at].argmax()) == encoding.ids[at])
+    return right
 
 
 def mean_pattern(trace_pattern: Tensor) -> Tensor:

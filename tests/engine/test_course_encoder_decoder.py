@@ -8,6 +8,7 @@ from engine.course.encoder_decoder import (
     attend_across,
     gap_to_forced,
     guess_each,
+    guess_from_before,
     shifted_right,
     teacher_forced,
     write_words,
@@ -76,3 +77,16 @@ def test_an_encoder_guesses_each_token_and_a_decoder_each_next_one(name: str, co
     checkpoint = library.checkpoint(name)
     assert checkpoint.tokenizer is not None
     assert len(guess_each(checkpoint, checkpoint.tokenizer.encode(TEXT)).ids) == count
+
+
+def test_what_is_cut_away_after_a_hidden_token_is_not_read() -> None:
+    encoder = library.checkpoint("tales-bert")
+    one, other = (encoder.tokenizer.encode(f"the king loved his {word}") for word in ("wife", "men"))
+    same = len(one.ids) - 2  # all but the last word and [SEP]
+    right = guess_from_before(encoder, one)
+    assert len(right) == len(guess_each(encoder, one).ids) == one.special.count(False)
+    assert right[: same - 1] == guess_from_before(encoder, other)[: same - 1]
+    read = torch.tensor([[*one.ids[:-2], encoder.tokenizer.mask_id, one.ids[-1]]])  # of the last it is the same text
+    assert right[-1] == (int(encoder.model(read)[0, -2].argmax()) == one.ids[-2])
+    cut = one.truncate(3)  # without [SEP]
+    assert len(guess_from_before(encoder, cut)) == cut.special.count(False)

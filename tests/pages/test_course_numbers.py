@@ -26,7 +26,7 @@ from engine.course.block import LINES, four_lines, sum_gaps
 from engine.course.cause import HeadEffects, measure_heads
 from engine.course.circuits import direct_effects, head_scores
 from engine.course.embeddings import analogy, context_similarity, embedding_table, rank, whole_words
-from engine.course.encoder_decoder import attend_across
+from engine.course.encoder_decoder import attend_across, guess_each, guess_from_before
 from engine.course.experts import mix_experts
 from engine.course.family import count_by_group
 from engine.course.fill_gap import ask_sentinels, ask_span, words_of
@@ -48,6 +48,7 @@ from engine.course.scaling import SAMPLES, attend, random_scores, score_variance
 from engine.course.tokens import KINDS, comes_back, cut
 from engine.course.vector_to_word import at_temperature, compare_continuations, search_beams, softmax_terms
 from engine.course.vocabulary import learn_merges
+from engine.data.corpora import read_corpus
 from engine.data.digits import LEVELS
 from engine.inputs.readers import pictures, read_translation, tokens
 from engine.model.presets import NAMED
@@ -267,6 +268,22 @@ def particle() -> list[str]:
     ids = of(masks_and_heads.MODEL).tokenizer.encode(masks_and_heads.PARTICLE).ids
     found = link_tokens(masks_and_heads.MODEL, ids, len(ids) - 1, 1)
     return [f"{100 * float(one):.1f} %" for one in (found.weights.max(), found.between.mean())]
+
+
+def both_sides() -> list[str]:
+    """Of the sentences that no corpus has."""
+    texts = read_corpus("everyday/visitors")["sentences"][:60]
+    both, before, following = list[bool](), list[bool](), list[bool]()
+    for text in texts:
+        read = tokens(of(encoder_decoder.ENCODER), text)
+        both += (guess_each(of(encoder_decoder.ENCODER), read).ranks == 1).tolist()
+        before += guess_from_before(of(encoder_decoder.ENCODER), read)
+        decoder = of(encoder_decoder.DECODER)
+        following += (guess_each(decoder, tokens(decoder, text)).ranks == 1).tolist()
+    assert len(both) == len(before)
+    card = of(encoder_decoder.ENCODER).card["measured"]["masked_accuracy"]
+    shares = [f"{100 * sum(one) / len(one):.0f} %" for one in (both, before, following)]
+    return [f"{len(texts)} ", *shares, f"{100 * card:.1f} %"]
 
 
 def copied() -> list[str]:
@@ -735,6 +752,7 @@ STATED: list[tuple[str, str, Callable[[], list[str]]]] = [
     (TEXT, "tokens", lambda: [f"{2**8}"]),  # values of a byte
     (TEXT, "heads_learn", falls),
     (TEXT, "heads_learn", it),
+    (TEXT, "encoder_decoder", both_sides),
     (TEXT, "norms", blocks_share),
     (TEXT, "norms", longer_vectors),
     (TEXT, "scaling", gradients_by_products),

@@ -295,3 +295,12 @@ def test_a_particle_looks_back_at_its_verb_and_so_do_others() -> None:
     app.text_input(key="masks-particle").set_value("the *a*").run()
     assert not app.exception
     assert "does more" in masks_and_heads.compare_between(torch.tensor([0.1, 0.2]), 0.9, "picked")
+
+
+def test_the_card_says_what_each_kind_of_model_guesses() -> None:
+    app = answered("encoder_decoder")
+    encoder, decoder = (library.checkpoint(name).card for name in ("tales-bert", "everyday"))
+    shares = encoder["measured"]["masked_accuracy"], decoder["accuracy"]["held_out"]
+    (said,) = [one.value for one in app.caption if "not trained on" in one.value]
+    assert all(f"{share:.1%}" in said for share in shares)
+    assert any("cut away" in one.value for one in app.caption)
