@@ -204,7 +204,7 @@ def draw_particle() -> None:
 
     def pick(place: int, label: str, options: range, at: int, key: str) -> int:
         return places[place].selectbox(
-            label, options, at, key=key, format_func=lambda one: escape_markdown(pieces[one])
+            escape_markdown(label), options, at, key=key, format_func=lambda one: escape_markdown(pieces[one])
         )
 
     verb = pick(0, _("the verb"), range(last), min(1, last - 1), f"masks-verb {last}")

@@ -433,7 +433,7 @@ def draw_differences(contexts: list[str], words: list[str], found: Tensor) -> No
             sentence = _("The other way round, “{word}” is as likely after “{context}” as after “{other}”.")
         st.caption(sentence.format(context=likelier, word=word, other=other, nats=abs(nats)))
     sentence = _(
-        "Both ways the two differences differ by the same {nats:.1f} nats: so much the words and the contexts have to "
-        "do with each other, however frequent each is."
+        "Either way, the two differences differ by the same {nats:.1f} nats: so much the words and the contexts have "
+        "to do with each other, however frequent each is."
     )
     st.caption(sentence.format(nats=abs(both)))
