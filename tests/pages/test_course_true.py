@@ -231,7 +231,7 @@ def test_a_chart_is_high_enough_to_be_read(name: str, chosen: dict[str, str]) ->
 
 
 def test_unigram_opens_at_a_removal_that_costs_something() -> None:
-    app = answered("vocabulary", vocabulary_way="unigram")
+    app = answered("vocabulary", vocabulary_view="unigram")
     app.button(key=f"{question_of(app)} show").click().run()
     assert float(app.dataframe[0].value.iloc[0, -1]) > 0
     assert any("removes **thin**" in one.value for one in app.markdown)

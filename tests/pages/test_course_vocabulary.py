@@ -18,7 +18,7 @@ def answered(text: str | None = None):  # type: ignore[no-untyped-def]
 
 def choose_way(app, way: str) -> None:  # type: ignore[no-untyped-def]
     """Opens a way, whose own question is shown without an answer."""
-    (group,) = [one for one in app.button_group if one.key == "vocabulary-way"]
+    (group,) = [one for one in app.button_group if one.key == "vocabulary-view"]
     group.set_value(way).run()
     for shown in [one for one in app.button if (one.key or "").endswith(" show")]:
         shown.click().run()

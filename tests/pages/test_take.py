@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from pages.controls.share.export import distinct
 from pages.controls.share.links import READABLE, fit_address
 from tests.pages.mounted import answered, mounted
-from tests.shipped import DIFFERENT
+from tests.shipped import LARGER
 from views.core.export import answer_all
 from views.core.payload import Named, unpack
 
@@ -80,7 +80,7 @@ def ran(script: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("model", DIFFERENT)
+@pytest.mark.parametrize("model", LARGER)
 def test_each_pages_lines_give_the_numbers_that_the_page_draws(page: str, model: str) -> None:
     app = opened(page, model=model)
     _, arrays = view(app, page)

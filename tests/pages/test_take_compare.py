@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.test_compare import opened
 from tests.pages.test_take import asked, ran, view
-from tests.shipped import DIFFERENT
+from tests.shipped import LARGER
 
 SILENT = json.dumps([{"edit": "SilenceHeads", "layer": 0, "heads": [1]}])
 
@@ -28,7 +28,7 @@ def hook(app: AppTest, letter: str, layer: int) -> str:
     return f"{letter}/{one['side'] + '.' if one['side'] else ''}blocks.{layer}.{one['focus']}.pattern"
 
 
-@pytest.mark.parametrize("model", DIFFERENT)
+@pytest.mark.parametrize("model", LARGER)
 def test_the_lines_of_a_comparison_give_both_patterns_as_they_are_drawn_and_the_difference_of_the_data(
     model: str,
 ) -> None:

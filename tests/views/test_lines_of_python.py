@@ -33,7 +33,7 @@ from engine.runtime import library
 from engine.runtime.run import run
 from engine.runtime.trace import Trace
 from tests.engine.model.layers.test_lora import random_adapter
-from tests.shipped import DIFFERENT
+from tests.shipped import LARGER
 from views.core.codegen import (
     OWN_ADAPTER,
     OWN_MODEL,
@@ -127,7 +127,7 @@ def test_a_model_in_loupes_folder_is_found_from_another_one(tmp_path: Path, monk
     assert load("assets/checkpoints/stories").report.ok
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize("name", LARGER)
 def test_the_lines_of_every_shipped_model_give_the_same_tensor_and_the_number_that_is_looked_at(name: str) -> None:
     fields = given(name)
     trace = traced(name, fields)

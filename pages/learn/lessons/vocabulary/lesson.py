@@ -48,7 +48,7 @@ def experiment() -> bool:
         return False
     ways = {"bpe": "BPE", "wordpiece": "WordPiece", "unigram": "Unigram"}
     way = st.segmented_control(
-        _("learned by"), list(ways), default="bpe", key="vocabulary-way", required=True, format_func=ways.__getitem__,
+        _("learned by"), list(ways), default="bpe", key="vocabulary-view", required=True, format_func=ways.__getitem__,
         label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     if way == "unigram":
