@@ -21,14 +21,15 @@ export function mount(root, data, emit) {
   /** @param {number} to */
   const choose = (to) => {
     row = Math.max(0, Math.min(data.pieces.length - 1, to));
+    const held = element.contains(/** @type {ShadowRoot | Document} */ (element.getRootNode()).activeElement);
     draw();
+    if (held) /** @type {HTMLElement | null} */ (element.querySelector(".chosen"))?.focus();
   };
   element.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     const way = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!way) return;
     event.preventDefault();
     choose(row + way);
-    /** @type {HTMLElement | null} */ (element.querySelector(".chosen"))?.focus();
   });
 
   function draw() {
