@@ -263,7 +263,7 @@ def draw_links(lesson: Lesson) -> None:
         named = _("Terms: {terms}").format(terms=linked_terms(lesson.terms, " · "))
         st.markdown(f":small[{named}]")
     if lesson.where:
-        draw_small(lesson.where, key=f"where {lesson.name}")
+        draw_small(lesson.where, _("You are here: {parts}"), key=f"where {lesson.name}")
     if lesson.inside:
         at = dict(lesson.inside)
         title, page = at.pop("title"), at.pop("page")
@@ -371,7 +371,8 @@ def draw_evening(course: Sequence[Lesson]) -> None:
                     )
             st.caption(_("The lessons below that are not among these eight go deeper."))
         with shown:
-            draw_small({part for lesson in course if lesson.name in finished for part in lesson.where}, key="found")
+            found = {part for lesson in course if lesson.name in finished for part in lesson.where}
+            draw_small(found, _("Found so far: {parts}"), key="found")
 
 
 def draw_card(lesson: Lesson, finished: bool, following: bool) -> None:

@@ -149,13 +149,8 @@ def read_tensor(said: str) -> Tensor:
     return values
 
 
-def write_tensor(values: Tensor, digits: int = 4) -> str:
-    """Formats a tensor of any axes as `write_matrix` does."""
+def write_matrix(values: Tensor, digits: int = 4) -> str:
+    """Formats numbers, a matrix or several as the lessons print them: [[1, 3], [1.5, 2]]."""
     if values.dim() == 0:
         return f"{round(float(values), digits):g}"
-    return f"[{', '.join(write_tensor(one, digits) for one in values)}]"
-
-
-def write_matrix(values: Tensor, digits: int = 4) -> str:
-    """Formats a matrix as the lessons print it: [[1, 3], [1.5, 2]]."""
-    return "[" + ", ".join(f"[{', '.join(f'{round(v, digits):g}' for v in row)}]" for row in values.tolist()) + "]"
+    return f"[{', '.join(write_matrix(one, digits) for one in values)}]"

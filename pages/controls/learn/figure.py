@@ -11,7 +11,6 @@ from engine.course.figure import Part, Stop
 from pages.controls.words import translate as _
 from views.core.component import view
 
-FOUND = "found"  # key of the figure on the map
 SHOWN = 8  # numbers of a vector
 DIGITS = 2
 SMALL: tuple[tuple[Part, bool, bool], ...] = (
@@ -25,7 +24,8 @@ mounted = view("learn/figure")
 
 
 class Lane(NamedTuple):
-    """One stack: its name, the block that is drawn, of how many, its stops, and what the last one says, if a word."""
+    """One stack: its name, the block that is drawn, of how many, its stops, what the last one says, if a word, and
+    whether that is of a hidden token in place of the next one."""
 
     name: str
     layer: int
@@ -33,6 +33,7 @@ class Lane(NamedTuple):
     stops: Sequence[Stop]
     token: str
     said: str = ""
+    is_hidden: bool = False
 
 
 def titles() -> dict[Part, str]:
@@ -48,13 +49,13 @@ def notes() -> dict[Part, str]:
         "tokens": _("one of the pieces into which the text was cut."),
         "embedding": _("the token’s row in a table: its vector before anything is known of the others."),
         "positions": _("a vector that says where the token stands; it is added."),
-        "stream": _("what the blocks before have made of it: the residual stream, which each block reads and adds to."),
-        "norm": _("the vector brought to one length, so that the next part reads numbers of one size."),
+        "stream": _("what enters this block: the residual stream, which each block reads and adds to."),
+        "norm": _("the vector brought back to one scale, which the next part reads."),
         "attention": _("looks at the other tokens and brings what they carry: the one place where tokens meet."),
         "cross-attention": _("looks at what the encoder made of the other text."),
         "MLP": _("works on this token alone."),
         "add": _("what was there, and what the branch brings: nothing is replaced."),
-        "final norm": _("the last vector, brought to one length."),
+        "final norm": _("the last vector, brought back to one scale."),
         "next token": _("one number for each token of the vocabulary; the likeliest is"),
     }
 
@@ -86,9 +87,10 @@ def stop_data(lane: Lane, at: int, covered: int | None) -> dict[str, Any]:
     named = {_("the stream"): stop.made_of[0], _("the branch"): stop.made_of[1]} if stop.made_of else {}
     rows = [{"name": name, "values": shown(vector)} for name, vector in named.items()]
     sentence, said = notes()[stop.part], lane.said if stop.part == "next token" else ""
+    title = _("hidden token") if said and lane.is_hidden else titles()[stop.part]
     return {
         "part": stop.part,
-        "title": titles()[stop.part],
+        "title": title,
         "note": sentence,
         "branch": stop.branch,
         "inside": stop.inside,
@@ -105,8 +107,8 @@ def shown(vector: Tensor, covered: int | None = None) -> list[float | None]:
     return numbers
 
 
-def draw_small(lit: Collection[str], *, key: str) -> None:
-    """Where one is in the figure of a decoder: the parts that are `lit`; on the map, those that were found out."""
+def draw_small(lit: Collection[str], sentence: str, *, key: str) -> None:
+    """The figure of a decoder with the parts that are `lit`, which the `sentence` below it names as {parts}."""
     named = titles()
     stops = [
         {"part": part, "title": named[part], "note": "", "branch": branch, "inside": inside, "values": [], "rows": [],
@@ -114,7 +116,6 @@ def draw_small(lit: Collection[str], *, key: str) -> None:
         for part, branch, inside in SMALL
     ]  # fmt: skip
     parts = ", ".join(named[part] for part in ALL if part in lit)
-    sentence = _("You are here: {parts}") if key != FOUND else _("Found so far: {parts}")
     label = sentence.format(parts=parts) if parts else _("Nothing of this is found yet.")
     lane = {"name": "", "block": _("block, again and again"), "stops": stops}
     mounted({"lanes": [lane], "lit": list(lit), "step": [0, 0], "label": label, "digits": 0}, key=key)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, LiteralString
 
 import streamlit as st
 import torch
 
 from engine.inputs.readers import read_text
-from engine.model.config import ModelConfig
 from engine.runtime import library
 from engine.tokenizers.encoding import Encoding
 from pages.controls.learn.course import COURSE, EVENING, address, done, lessons, read_lesson, use_keys
@@ -19,6 +19,7 @@ from pages.controls.words import kept_entries, language
 from pages.controls.words import translate as _
 from server.settings import FIRST_MODEL
 from views.core.component import view
+from views.core.markdown import escape_markdown
 from views.core.payload import pack
 
 EXPLORE, OPEN = "pages/explore/walkthrough.py", "pages/inspect/checkpoint.py"
@@ -44,33 +45,34 @@ OPENED = SessionValue[tuple[str, dict[str, str]] | None]("home column opened", l
 picture, older_link = view("learn/home", events=("open",)), view("learn/older_link")
 
 
-def value_head(config: ModelConfig, head: int) -> int:
-    """Which value head a query head reads; several may share one."""
-    return head * (config.attention.kv_heads or config.attention.heads) // config.attention.heads
-
-
 def draw_home() -> None:
     if any(key not in OWN for key in st.query_params):
         older_link({}, key="older link")
         st.stop()
     language()
+    opened = OPENED.get()
+    if opened is not None:
+        OPENED.set(None)
+        page, entries = opened
+        st.switch_page(page, query_params=entries | kept_entries())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="home-head"):
         st.markdown("## " + _("Look inside a transformer"), width="content")
         st.caption(_("Type a few words: every number below is computed from them, by a real model, now."))
     start = st.container()
     text = read_field("home-text", _("text"), FIRST_TEXT, read_words(LONGEST))
+    read = read_text(library.checkpoint(FIRST_MODEL), text, MOST).read
+    assert isinstance(read, Encoding)
     with start:
-        draw_start(text)
-    draw_run(text)
+        draw_start(text, read)
+    draw_run(read)
     draw_doors(text)
     use_keys(None, None)  # the browser knows how far the reader is
 
 
-def draw_run(text: str) -> None:
+def draw_run(read: Encoding) -> None:
     """One run of the first model in five columns, each of which opens the rest."""
     checkpoint, look = library.checkpoint(FIRST_MODEL), EXAMPLES[FIRST_MODEL]["look"]
-    read = read_text(checkpoint, text, MOST).read
-    assert isinstance(read, Encoding) and checkpoint.tokenizer is not None
+    assert checkpoint.tokenizer is not None
     trace, block, head = library.traces.trace(FIRST_MODEL, read), f"blocks.{look['layer']}.", look["head"]
     stops = {
         _("x enters"): "resid_pre",
@@ -103,28 +105,23 @@ def draw_run(text: str) -> None:
         "said": said,
         "label": _("one run of the model {model}").format(model=FIRST_MODEL),
     }
+    config = checkpoint.config
+    shared = head * config.kv_heads // config.attention.heads  # several query heads may read one value head
     arrays = {
         "pattern": trace[f"{block}attn.pattern"][0, head],
-        "values": trace[f"{block}attn.v"][0, :, value_head(checkpoint.config, head), :NUMBERS],
+        "values": trace[f"{block}attn.v"][0, :, shared, :NUMBERS],
         "stops": torch.stack([trace[block + hook][0, :, :NUMBERS] for hook in stops.values()], dim=1),
     }
     picture(pack(header, arrays), key="home columns", on={"open": open_column})
-    opened = OPENED.get()
-    if opened is not None:
-        OPENED.set(None)
-        page, entries = opened
-        st.switch_page(page, query_params=entries | kept_entries())
 
 
 def open_column() -> None:
     """What a column shows, on the page that has all of it; of the text as it stands."""
     column, text = event_value("home columns", "open"), str(widget_value("home-text", FIRST_TEXT)).strip()
     run = {"model": FIRST_MODEL, "text": text}
-    look = EXAMPLES[FIRST_MODEL]["look"]
-    head = {"layer": str(look["layer"] + 1), "head": str(look["head"] + 1)}
     places: dict[Any, tuple[str, dict[str, str]]] = {
         "tokens": (COURSE, {"lesson": "tokens"}),
-        "looks": (ATTENTION, run | head),
+        "looks": (ATTENTION, run),
         "carries": (EXPLORE, run),
         "block": (COURSE, {"lesson": "block"}),
         "next": (GENERATE, run),
@@ -133,17 +130,16 @@ def open_column() -> None:
         OPENED.set(places[column])
 
 
-def draw_start(text: str) -> None:
+def draw_start(text: str, read: Encoding) -> None:
     """Three steps that do something: look from another token, change a word, begin to learn."""
-    read = read_text(library.checkpoint(FIRST_MODEL), text, MOST).read
-    assert isinstance(read, Encoding)
     last = len(read) - 1
     other = max(0, last - 1) if ROW.get() in (None, last) else last
-    said, instead = next((pair for pair in SWAPS if pair[0] in text), ("", ""))
-    changed = text.replace(said, instead) if said else FIRST_TEXT
+    words = set(re.findall(r"\w+", text))
+    said, instead = next((pair for pair in SWAPS if pair[0] in words), ("", ""))
+    changed = re.sub(rf"\b{said}\b", instead, text) if said else FIRST_TEXT
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="home-start"):
         st.markdown(_("**Start here**"), width="content")
-        look = _("1. Look from “{token}”").format(token=read.pieces[other].strip())
+        look = _("1. Look from “{token}”").format(token=escape_markdown(read.pieces[other].strip()))
         st.button(look, key="home-look", on_click=ROW.set, args=(other,))
         change = (
             _("2. Say “{instead}” for “{said}”").format(said=said, instead=instead) if said else _("2. The first text")

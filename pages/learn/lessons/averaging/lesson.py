@@ -28,7 +28,6 @@ from pages.controls.learn.fields import (
     read_short_text,
     read_tensor,
     write_matrix,
-    write_tensor,
 )
 from pages.controls.learn.predict import Again, estimate, is_answered, is_found, point, show_code
 from pages.controls.words import numerals
@@ -152,7 +151,7 @@ def draw_own() -> None:
         return
     out = weighted_average(weights, column)
     shapes = [f"({', '.join(map(str, one.shape))})" for one in (weights, column, out)]
-    st.markdown(_("out = {values}").format(values=code_markdown(write_tensor(out[..., 0] if x.dim() == 1 else out))))
+    st.markdown(_("out = {values}").format(values=code_markdown(write_matrix(out[..., 0] if x.dim() == 1 else out))))
     st.caption(_("Shapes: {weights} @ {x} = {out}.").format(weights=shapes[0], x=shapes[1], out=shapes[2]))
     show_code(weighted_average, key="averaging code own", weights=weights, x=column)
 

@@ -91,7 +91,8 @@ def draw_lane(title: str, model: str, encoding: Encoding, layer: int, at: int, s
         probabilities = stops[-1].vector.softmax(-1)
         best = checkpoint.tokenizer.piece(int(probabilities.argmax())).strip()
         said = f"{best} {numeral(float(probabilities.max()), '.0%')}"
-    return Lane(title, layer, checkpoint.config.layers, stops, encoding.pieces[at].strip(), said)
+    hidden = encoding.ids[at] == checkpoint.tokenizer.mask_id if checkpoint.tokenizer else False
+    return Lane(title, layer, checkpoint.config.layers, stops, encoding.pieces[at].strip(), said, hidden)
 
 
 def draw_kinds() -> None:
