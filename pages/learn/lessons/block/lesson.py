@@ -122,6 +122,7 @@ def draw_kinds() -> None:
     draw_figure(lanes, key=key, label=label, step=(0, 0))
     table = {
         _("architecture"): [_("encoder"), _("decoder"), _("both")],
+        _("here"): [ENCODER, MODEL, BOTH],
         _("a token sees"): [
             _("all of the text"),
             _("itself and what is before"),
@@ -133,7 +134,6 @@ def draw_kinds() -> None:
             _("one text that becomes another: translating, summing up"),
         ],
         _("known ones"): ["BERT, DeBERTa, ModernBERT", "GPT, Llama, Qwen", "T5, BART, Whisper"],
-        _("here"): [ENCODER, MODEL, BOTH],
     }
     st.dataframe(pd.DataFrame(table), hide_index=True, width="stretch")
     st.page_link(
